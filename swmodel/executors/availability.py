@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..ocean.user_term import source_line_of
 from ..setup.setup import Setup
 from . import cuda, native
-from .cuda import kernels, library
+from .cuda import kernel_library, kernels
 from .native import request_of, step_library
 from .native.step_library import StepRequest
 
@@ -24,7 +24,9 @@ class Availability(NamedTuple):
 #: The executors whose steps are generated, by name.
 AVAILABILITY = {
     "native": Availability(native.machine_unsupported_reason, step_library.unsupported_reason),
-    "cuda": Availability(cuda.machine_unsupported_reason, library.unsupported_reason, kernels.block_unsupported_reason),
+    "cuda": Availability(
+        cuda.machine_unsupported_reason, kernel_library.unsupported_reason, kernels.block_unsupported_reason
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .cuda import executor as cuda
 from .cuda.calls import CudaCalls
 from .native.calls import NativeCalls
-from .native.kernel import register
+from .native.generated_step import register
 
 
 class Target(NamedTuple):

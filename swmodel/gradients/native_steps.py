@@ -17,7 +17,7 @@ import numpy as np
 
 from ..executors.availability import AVAILABILITY
 from ..executors.native.calls import Edges, NativeCalls, PlaneRotation
-from ..executors.native.kernel import StepKernel
+from ..executors.native.generated_step import GeneratedStep
 from ..executors.native.trace import kinds_of
 from ..executors.targets import TARGETS
 from ..model.resolve import log_slower_executor
@@ -32,7 +32,7 @@ class NativeDerivatives:
     In derivatives a control that is a number becomes a column, and its adjoint is summed over the steps in each cell.
 
     Args:
-        kernel: the StepKernel of the forward step.
+        generated_step: that of the forward step.
         transport: exchanges halos.
         controls: names of the controls that are not initial fields, sorted.
         executor: the one whose machine code computes the steps, "native" or "cuda".
@@ -40,16 +40,23 @@ class NativeDerivatives:
     """
 
     def __init__(
-        self, kernel: StepKernel, transport, controls: tuple[str, ...], executor: str, has_tangents: bool = False
+        self,
+        generated_step: GeneratedStep,
+        transport,
+        controls: tuple[str, ...],
+        executor: str,
+        has_tangents: bool = False,
     ):
         self.target, self.executor = TARGETS[executor], executor
         self.target.register()
-        self.kernel, self.transport, self.controls, self.has_tangents = kernel, transport, controls, has_tangents
-        self.static_halo, self.adjoint_static_halo = kernel.scheme.static_halo, kernel.scheme.adjoint_static_halo
+        self.generated_step, self.transport = generated_step, transport
+        self.controls, self.has_tangents, scheme = controls, has_tangents, generated_step.scheme
+        self.static_halo, self.adjoint_static_halo = scheme.static_halo, scheme.adjoint_static_halo
         self.block_slices = tuple(slice(self.static_halo, self.static_halo + length) for length in transport.shape)
-        self.forward_kernel = kernel._replace(derivative=("tangent",), controls=controls) if has_tangents else kernel
-        derivative = (*self.forward_kernel.derivative, "adjoint")
-        self.backward_kernel = self.forward_kernel._replace(
+        tangents = {"derivative": ("tangent",), "controls": controls} if has_tangents else {}
+        self.forward_step = generated_step._replace(**tangents)
+        derivative = (*self.forward_step.derivative, "adjoint")
+        self.backward_step = self.forward_step._replace(
             static_halo=self.adjoint_static_halo, derivative=derivative, controls=controls
         )
         self._available: dict[tuple, bool] = {}
@@ -57,7 +64,7 @@ class NativeDerivatives:
 
     def tangent(self) -> NativeDerivatives:
         """The NativeDerivatives of pairs of a value and its tangent."""
-        return NativeDerivatives(self.kernel, self.transport, self.controls, self.executor, has_tangents=True)
+        return NativeDerivatives(self.generated_step, self.transport, self.controls, self.executor, has_tangents=True)
 
     def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
         """Before tracing: agree with all processes on native steps, and if `with_adjoint` on native adjoint steps."""
@@ -65,14 +72,14 @@ class NativeDerivatives:
         shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
         if shapes in self._agreed:
             return
-        kernels_and_kinds = []
+        steps_and_kinds = []
 
         def trace_kinds(active, fixed):  # traced, because only a program sees the arrays of one block
-            kernels_and_kinds.extend(self._kernels_and_kinds(active, fixed))
+            steps_and_kinds.extend(self._steps_and_kinds(active, fixed))
             return fixed.dt
 
         jax.eval_shape(self.transport.jit(trace_kinds), active, fixed)
-        for key in kernels_and_kinds[: 1 + with_adjoint]:
+        for key in steps_and_kinds[: 1 + with_adjoint]:
             if key not in self._available:
                 unsupported_reason = self._unsupported_reason(*key, fixed.dt.dtype)
                 self._available[key] = not self.transport.any(bool(unsupported_reason))
@@ -82,7 +89,7 @@ class NativeDerivatives:
 
     def is_available(self, active, fixed, with_adjoint: bool) -> bool:
         """Whether all processes have native steps, and if `with_adjoint` native adjoint steps."""
-        return all(self._available[key] for key in self._kernels_and_kinds(active, fixed)[: 1 + with_adjoint])
+        return all(self._available[key] for key in self._steps_and_kinds(active, fixed)[: 1 + with_adjoint])
 
     def fields_by_name(self, active) -> dict:
         """The active fields by name, and their tangents by "d." + name, in the order of the pytree's leaves."""
@@ -93,9 +100,9 @@ class NativeDerivatives:
         """The forward steps; they can record if `with_record`, and be followed by adjoint steps if `with_adjoint`."""
         active_fields, min_row_padding, backward_calls = self.fields_by_name(active), 0, None
         if with_record or with_adjoint:  # forward and adjoint steps share the memory, so their rows are equally long
-            kernels_and_kinds = self._kernels_and_kinds(active, fixed)
+            steps_and_kinds = self._steps_and_kinds(active, fixed)
             min_row_padding = max(
-                kernel.row_padding(kernel.step_code(kinds, fixed.dt.dtype)) for kernel, kinds in kernels_and_kinds
+                step.row_padding(step.step_code(kinds, fixed.dt.dtype)) for step, kinds in steps_and_kinds
             )
         if with_adjoint:
             fields = {name: field[self.block_slices] for name, field in active_fields.items() if field.shape != (1, 1)}
@@ -104,27 +111,28 @@ class NativeDerivatives:
             }
             adjoint_fields = row_statics | exchange_named_halos(fields, self.adjoint_static_halo, self.transport)
             backward_calls = self._make_calls(
-                self.backward_kernel, min_row_padding, replace_fields(*fixed.adjoint_inputs, adjoint_fields), fixed.dt
+                self.backward_step, min_row_padding, replace_fields(*fixed.adjoint_inputs, adjoint_fields), fixed.dt
             )
         if self.has_tangents:
             active_fields = {
                 name: self._as_row_static(field, self.static_halo) for name, field in active_fields.items()
             }
         forward_calls = self._make_calls(
-            self.forward_kernel, min_row_padding, replace_fields(fixed.grid, fixed.params, active_fields), fixed.dt
+            self.forward_step, min_row_padding, replace_fields(fixed.grid, fixed.params, active_fields), fixed.dt
         )
         return NativeSteps(self, active, forward_calls, backward_calls)
 
-    def _make_calls(self, kernel, min_row_padding: int, static, dt) -> NativeCalls:
-        kernel = kernel._replace(min_row_padding=min_row_padding)
-        return self.target.calls_class(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+    def _make_calls(self, generated_step: GeneratedStep, min_row_padding: int, static, dt) -> NativeCalls:
+        generated_step = generated_step._replace(min_row_padding=min_row_padding)
+        inputs = generated_step.static_of(*static, self.transport.shape, jnp)
+        return self.target.calls_class(generated_step, inputs, dt, self.transport)
 
     def _as_row_static(self, field, halo: int):
         """A number as a column, with one number per row; other fields unchanged."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * halo, 1)) if field.shape == (1, 1) else field
 
-    def _kernels_and_kinds(self, active, fixed) -> list:
-        """The kernels of forward and adjoint steps, each with the kinds of its static fields."""
+    def _steps_and_kinds(self, active, fixed) -> list:
+        """The forward and the adjoint step, each with the kinds of its static fields."""
 
         def kinds(as_row_statics: bool):
             active_fields = {
@@ -133,16 +141,16 @@ class NativeDerivatives:
             }
             return kinds_of(*replace_fields(fixed.grid, fixed.params, active_fields))
 
-        return [(self.forward_kernel, kinds(self.has_tangents)), (self.backward_kernel, kinds(True))]
+        return [(self.forward_step, kinds(self.has_tangents)), (self.backward_step, kinds(True))]
 
-    def _unsupported_reason(self, kernel, kinds, dtype) -> str:
+    def _unsupported_reason(self, generated_step: GeneratedStep, kinds, dtype) -> str:
         """Why this native step cannot be used on this machine or with such small blocks; empty if it can."""
-        if reason := AVAILABILITY[self.executor].step_unsupported_reason(kernel.request(kinds, dtype)):
+        if reason := AVAILABILITY[self.executor].step_unsupported_reason(generated_step.request(kinds, dtype)):
             return reason
-        code, min_block_size = kernel.step_code(kinds, dtype), min(self.transport.min_block_shape)
-        if code.halo <= min_block_size and code.static_halo <= kernel.static_halo:
+        code, min_block_size = generated_step.step_code(kinds, dtype), min(self.transport.min_block_shape)
+        if code.halo <= min_block_size and code.static_halo <= generated_step.static_halo:
             return ""
-        direction = "adjoint" if "adjoint" in kernel.derivative else "forward"
+        direction = "adjoint" if "adjoint" in generated_step.derivative else "forward"
         return f"the {direction} step reads {code.halo} cells away, but a block has {min_block_size} rows or columns"
 
 
@@ -190,7 +198,7 @@ class NativeSteps(NamedTuple):
 
     def empty_stack(self, carry, length: int) -> Tape:
         code = self.forward_calls.step_code
-        tape = Tape(code.programs[0].reads, length + 1)
+        tape = Tape(code.programs[0].halo_fields, length + 1)
         n_other_planes = max(
             call.plane_rotation(tape.field_names).n_planes for call in (self.forward_calls, self.backward_calls)
         )
@@ -208,7 +216,9 @@ class NativeSteps(NamedTuple):
             )
 
         memory, flags = call.put(planes_at(first)[0][carry_indices], list(fields.values()), stack.memory), call.flags()
-        edges = Edges.from_fields([fields[name] for name in call.step_code.programs[0].reads], call.halo, call.extent)
+        edges = Edges.from_fields(
+            [fields[name] for name in call.step_code.programs[0].halo_fields], call.halo, call.extent
+        )
 
         def step(n, loop_state):
             return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n))
@@ -243,7 +253,7 @@ class NativeSteps(NamedTuple):
         # Adjoint steps do not change the other fields.
         step_fields = {name: field for name, field in fields_by_name.items() if name in code.fields}
         step_indices = jnp.array(call.field_indices(step_fields))
-        read_indices = jnp.array(call.field_indices(code.programs[0].reads))
+        read_indices = jnp.array(call.field_indices(code.programs[0].halo_fields))
         other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):

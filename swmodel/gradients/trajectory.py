@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..executors.native.kernel import StepKernel
+from ..executors.native.generated_step import GeneratedStep
 from ..executors.targets import TARGETS
 from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
@@ -112,7 +112,7 @@ def make_trajectory(domain, names, observe) -> Trajectory:
         coefficient_names = coefficient_names - {name} | set(corrections.param_names(domain.setup, name))
     if (executor := domain.config.run.executor) in TARGETS:
         native = NativeDerivatives(
-            StepKernel(scheme, method, static_halo, rotates_planes=False),
+            GeneratedStep(scheme, method, static_halo, rotates_planes=False),
             transport,
             tuple(sorted(coefficient_names)),
             executor,

@@ -11,7 +11,7 @@ import numpy as np
 from ..config import Config, ConfigError
 from ..errors import SetupError, UsageError, suggest
 from ..executors import availability, cuda
-from ..executors.cuda import library
+from ..executors.cuda import kernel_library
 from ..extras import missing_package_reason
 from ..ocean.coordinates import is_spherical
 from ..ocean.derived import POTENTIALS
@@ -120,7 +120,8 @@ def check_memory(setup: Setup) -> Iterator[str]:
     """A message if the fields of a process or a GPU do not fit into the memory of a machine like this one."""
     run = setup.config.run
     if run.executor != "reference" and environment.has_gpu() and not cuda.machine_unsupported_reason():
-        owner, machine, n_owners, available = "GPU", "GPU", run.nproc * run.devices, library.gpu_memory_bytes() / 1e9
+        owner, machine, n_owners = "GPU", "GPU", run.nproc * run.devices
+        available = kernel_library.gpu_memory_bytes() / 1e9
     else:
         owner, machine, n_owners, available = "process", "machine", run.nproc, environment.total_memory() / 1e9
     cells = math.prod(setup.shape) / n_owners

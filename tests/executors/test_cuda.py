@@ -1,7 +1,7 @@
 """The kernels of the executor `cuda` give the bits of the native step; a CPU runs them here.
 
 The C++ compiler compiles the same source of kernels and foreign call, and a driver that runs the threads of a kernel
-one after another replaces that of CUDA (driver.cc).
+one after another replaces that of CUDA (fake_driver.cc).
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import subprocess
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import jax
 import numpy as np
@@ -28,9 +28,10 @@ from swmodel import load
 from swmodel.config import Config, ConfigError
 from swmodel.errors import SetupError
 from swmodel.executors import availability
-from swmodel.executors.cuda import calls, executor, kernels, library
+from swmodel.executors.cuda import calls, executor, kernel_library, kernels
 from swmodel.executors.native import request_of
-from swmodel.executors.native.kernel import StepKernel
+from swmodel.executors.native.executor import make_loop
+from swmodel.executors.native.generated_step import GeneratedStep
 from swmodel.executors.native.step_library import cache_folder, compiler, lock_file, publish
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
@@ -67,24 +68,23 @@ def build_library(sources: str, *options) -> Path:
 @cache
 def register_foreign_call() -> None:
     headers = f"-I{CUDA_SOURCES}", f"-I{jax.ffi.include_dir()}"
-    job = (CUDA_SOURCES / "job.h").read_text()
-    driver = build_library((ROOT / "tests/executors/driver.cc").read_text())
-    launch = f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text()
-    call = build_library(launch, *headers, "-DSWMODEL_ON_PROCESSOR", '-DSWMODEL_JAXLIB=""')
+    driver = build_library((ROOT / "tests/executors/fake_driver.cc").read_text())
+    launch = f"// {(CUDA_SOURCES / 'kernel_arguments.h').read_text()!r}\n" + (CUDA_SOURCES / "launch.cc").read_text()
+    call = build_library(launch, *headers, "-DSWMODEL_CUDA_ON_CPU", '-DSWMODEL_JAXLIB=""')
     loaded = ctypes.CDLL(str(call))
     loaded.swmodel_use_driver(str(driver).encode())
     jax.ffi.register_ffi_target("swmodel_cuda_step", jax.ffi.pycapsule(loaded.swmodel_cuda_step), platform="cpu")
 
 
 @lru_cache(maxsize=8)
-def load_kernels(request, max_values=None) -> library.LoadedKernels:
-    """As `library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
+def load_kernels(request, max_values=None) -> kernel_library.LoadedKernels:
+    """As `kernel_library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
     rows = 1 if max_values else kernels.CELLS_PER_THREAD
     made = kernels.write_kernels(request.step_code, request.dtype, rows, max_values)
-    words = "".join((CUDA_SOURCES / name).read_text() for name in ("device_functions.h", "job.h"))
+    words = "".join((CUDA_SOURCES / name).read_text() for name in kernel_library.HEADERS)
     source = f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}"
     loaded = ctypes.CDLL(str(build_library(source, f"-I{CUDA_SOURCES}")))
-    return library.LoadedKernels(loaded._handle, made)
+    return kernel_library.LoadedKernels(loaded._handle, made)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def cuda_executor_on_cpu(max_values=None):
     """A context in which the executor `cuda` computes on this CPU; kernels compute at most `max_values` per cell."""
     register_foreign_call()
     load_on_cpu = partial(load_kernels, max_values=max_values)
-    with patch.object(executor, "register", lambda: None), patch.object(library, "load", load_on_cpu):
+    with patch.object(executor, "register", lambda: None), patch.object(kernel_library, "load", load_on_cpu):
         yield
 
 
@@ -110,7 +110,7 @@ def test_kernels_have_bits_of_native_step(row, monkeypatch):
     names = setup_of(config).scheme.state_type._fields
     truth = run_chunks("native", config, 5)
     for alone in (True, False):
-        monkeypatch.setattr(library, "load", partial(load_kernels, max_values=None if alone else 150))
+        monkeypatch.setattr(kernel_library, "load", partial(load_kernels, max_values=None if alone else 150))
         monkeypatch.setattr(calls, "is_own_neighbour", lambda _, alone=alone: alone)
         monkeypatch.setattr(executor, "is_own_neighbour", lambda _, alone=alone: alone)
         ours = run_chunks("cuda", config, 1, 4)
@@ -151,7 +151,7 @@ def test_kernels_of_the_benchmark_fit_into_the_registers(options):
     request = request_of(setup_of(load("published_jet", options, environ={})))
     for derivative, rows in ((), kernels.CELLS_PER_THREAD), (("adjoint",), 1):
         text = kernels.write_kernels(request._replace(derivative=derivative).step_code, request.dtype, rows).source
-        assert [library.compile_text(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
+        assert [kernel_library.compile_text(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
 
 
 #: At night one row with one architecture; before a release all rows with all architectures.
@@ -165,22 +165,23 @@ OTHER_BUILDS = night_params(*OTHER_BUILDS, mark=pytest.mark.release)
 @pytest.mark.parametrize(("row", "architecture"), [*night_params(*NIGHT_BUILDS), *OTHER_BUILDS])
 def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
     """A pass is split if a single kernel for it does not fit."""
-    spills, compiled = [], library.compile_text
-    monkeypatch.setattr(library, "read_or_make", lambda name, make: make())
-    monkeypatch.setattr(library, "compile_text", lambda *given: spills.append(compiled(*given)) or spills[-1])
+    spills, compiled = [], kernel_library.compile_text
+    monkeypatch.setattr(kernel_library, "read_or_make", lambda name, make: make())
+    monkeypatch.setattr(kernel_library, "compile_text", lambda *given: spills.append(compiled(*given)) or spills[-1])
     request = request_of(setup_of(covering_array.configuration_of(row)))
-    library.compile_kernels(request._replace(derivative=derivative), architecture)
+    kernel_library.compile_kernels(request._replace(derivative=derivative), architecture)
     assert spills[-1][1] == 0
 
 
 def traced_loop(options):
     setup = setup_of(load("published_jet", options | {"grid.nx": 70, "grid.ny": 37, "time.dt": 10.0}, environ={}))
     transport = SerialTransport(block_of_rank(0, (1, 1), *setup.shape))
-    kernel = StepKernel(setup.scheme, setup.method, setup.scheme.static_halo, executor.STEPS_PER_CALL)
-    static = kernel.static_of(*setup.static(transport.block), setup.shape)
+    generated_step = GeneratedStep(setup.scheme, setup.method, setup.scheme.static_halo, executor.STEPS_PER_CALL)
+    static = generated_step.static_of(*setup.static(transport.block), setup.shape)
     state = setup.state(transport.block)
     carry = Carry(state, setup.method.initial_memory(state), np.int32(0))
-    return jax.jit(executor.make_loop(kernel, transport)).trace(carry, static, np.float32(10.0), np.int32(25))
+    loop = jax.jit(make_loop(calls.CudaCalls, generated_step, transport))
+    return loop.trace(carry, static, np.float32(10.0), np.int32(25))
 
 
 @pytest.mark.parametrize("options", PUBLISHED_OPTIONS)
@@ -231,7 +232,7 @@ OTHER_ROWS = night_params(*((row, True) for row in ROWS if row != BASIN), mark=p
 @pytest.mark.parametrize(("row", "second"), [(BASIN, False), *night_params((BASIN, True)), *OTHER_ROWS])
 def test_derivatives_of_kernels_have_bits_of_native_step(row, second, monkeypatch):
     """Gradients and, with `second`, Hessian products agree, with passes that are split; zeros may differ in sign."""
-    monkeypatch.setattr(library, "load", partial(load_kernels, max_values=400))
+    monkeypatch.setattr(kernel_library, "load", partial(load_kernels, max_values=400))
     found = []
     for name in ("cuda", "native"):
         config = covering_array.configuration_of(row)
@@ -252,15 +253,13 @@ def test_derivatives_of_kernels_have_bits_of_native_step(row, second, monkeypatc
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
 def test_auto_chooses_xla_where_kernels_cannot_be_compiled(monkeypatch):
-    def fails(request):
-        raise SetupError("no kernels")
-
     monkeypatch.setattr(environment, "has_gpu", lambda: True)
-    monkeypatch.setattr(library, "load", fails)
-    monkeypatch.setitem(availability.AVAILABILITY, "cuda", availability.Availability(str, library.unsupported_reason))
-    library.unsupported_reason.cache_clear()
+    monkeypatch.setattr(kernel_library, "load", Mock(side_effect=SetupError("no kernels")))
+    reasons = availability.Availability(str, kernel_library.unsupported_reason)
+    monkeypatch.setitem(availability.AVAILABILITY, "cuda", reasons)
+    kernel_library.unsupported_reason.cache_clear()
     small = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
     assert resolve(Config(**small)).run.executor == "xla"
     with pytest.raises(ConfigError, match="no kernels"):
         check_config(Config(**small, run={"executor": "cuda", "steps": 1}))
-    library.unsupported_reason.cache_clear()
+    kernel_library.unsupported_reason.cache_clear()

@@ -9,9 +9,9 @@ import pytest
 from support.numpy_dynamics import FLUXES
 
 from swmodel.executors.native.derive import leaf_offsets, tangent, transpose
-from swmodel.executors.native.fuse import fold_constants
 from swmodel.executors.native.graph import Coefficient, Graph, Ref, evaluate, nodes_of
 from swmodel.executors.native.operations import OPERATIONS
+from swmodel.executors.native.rewrite import fold_constants
 from swmodel.executors.native.trace import Tracing
 from swmodel.ocean import terms
 from swmodel.ocean.scheme import Scheme

@@ -13,13 +13,13 @@ from conftest import ROOT
 from swmodel.config import Config, ConfigError
 from swmodel.errors import SetupError
 from swmodel.executors.availability import AVAILABILITY
-from swmodel.executors.cuda import kernels, library
+from swmodel.executors.cuda import kernel_library, kernels
 from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment
 
 SMALL = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
-CACHED_FUNCTIONS = library.driver, library.architecture, library.gpu_memory_bytes, library.nvrtc, log_slower_executor
+CACHED_FUNCTIONS = [f for f in vars(kernel_library).values() if hasattr(f, "cache_clear")] + [log_slower_executor]
 
 
 class FakeDriver(NamedTuple):
@@ -39,7 +39,8 @@ def forget_the_machine(monkeypatch):
     def missing(path):
         raise OSError(f"{path}: cannot open shared object file")
 
-    monkeypatch.setattr(library, "ctypes", SimpleNamespace(CDLL=missing, c_int=ctypes.c_int, byref=lambda value: value))
+    fake_ctypes = SimpleNamespace(CDLL=missing, c_int=ctypes.c_int, byref=lambda value: value)
+    monkeypatch.setattr(kernel_library, "ctypes", fake_ctypes)
     for function in CACHED_FUNCTIONS:
         function.cache_clear()
     yield
@@ -55,7 +56,7 @@ def forget_the_machine(monkeypatch):
         (False, None, "", "finds no NVIDIA GPU"),
         (True, None, "", "no CUDA driver of version 12"),
         (True, 12080, "", r"supports CUDA 12.8, .* for CUDA 13: .*jax\[cuda12\]"),
-        (True, 13000, "sm_37", "too old: it is of sm_37"),
+        (True, 13000, "sm_37", "too old: its architecture is sm_37"),
         (True, 13000, "sm_90", r"NVRTC.*jax\[cuda13\]"),
     ],
 )
@@ -63,10 +64,10 @@ def test_what_kernels_need_and_a_machine_lacks_is_named(
     monkeypatch, caplog, has_gpu, driver_version, architecture, words
 ):
     monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
-    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: name == "jax_cuda13_plugin" or None)
+    monkeypatch.setattr(kernel_library.importlib.util, "find_spec", lambda name: name == "jax_cuda13_plugin" or None)
     if driver_version:
-        monkeypatch.setattr(library, "driver", lambda: FakeDriver(driver_version))
-        monkeypatch.setattr(library, "architecture", lambda: architecture)
+        monkeypatch.setattr(kernel_library, "driver", lambda: FakeDriver(driver_version))
+        monkeypatch.setattr(kernel_library, "architecture", lambda: architecture)
     assert resolve(Config(**SMALL)).run.executor != "cuda"
     with pytest.raises(SetupError, match=words) as error:
         check_config(Config(**SMALL, run={"executor": "cuda", "steps": 1}))
@@ -77,7 +78,7 @@ def test_what_kernels_need_and_a_machine_lacks_is_named(
 def test_fields_larger_than_the_memory_of_a_gpu_are_refused(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: True)
     monkeypatch.setattr("swmodel.executors.cuda.machine_unsupported_reason", str)
-    monkeypatch.setattr(library, "gpu_memory_bytes", lambda: 1000)
+    monkeypatch.setattr(kernel_library, "gpu_memory_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match="cells of a GPU need at least"):
         check_config(Config(**SMALL, run={"executor": "xla", "steps": 1}))
 

@@ -21,7 +21,7 @@ from swmodel.config import Config, load
 from swmodel.errors import SetupError
 from swmodel.executors import native as kernels
 from swmodel.executors.native import calls
-from swmodel.executors.native import kernel as native
+from swmodel.executors.native import generated_step as native
 from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment, ffi_libraries
@@ -89,8 +89,8 @@ def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monke
     config, real = continent_case(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
-    static = setup_of(config).static(model.transport.block, model.kernel.static_halo)
-    call = calls.NativeCalls(model.kernel, model.static_of(*static), model.dt, model.transport)
+    static = setup_of(config).static(model.transport.block, model.generated_step.static_halo)
+    call = calls.NativeCalls(model.generated_step, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # stages may hold anything on land, and read it from further away
     assert least < (np.asarray(call.flags(skip_land=True)) == 2).mean() < 0.7
     assert (np.asarray(call.flags()) < 2).all()

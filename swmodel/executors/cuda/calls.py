@@ -1,7 +1,7 @@
 """The kernels of a step in JAX: a foreign call that launches them, on fields in planes with halos.
 
-As in `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour, one call
-takes several steps, because kernels copy the halos.
+As `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour, kernels copy
+the halos and one call takes several steps.
 """
 
 from __future__ import annotations
@@ -18,44 +18,42 @@ import numpy as np
 from ...errors import SetupError
 from ...parallel.transport.halo import zero_beyond
 from ..native.calls import Edges, NativeCalls, PlaneRotation, int64_attributes
-from ..native.generate import max_reach
+from ..native.generate import max_reach, round_up
+from ..native.generated_step import ALL_WATER_BITS, GeneratedStep
 from ..native.graph import Program, nodes_of
-from ..native.kernel import StepKernel
-from . import library
+from . import kernel_library
 from .kernels import BLOCK_THREADS, CELLS_PER_THREAD, block_unsupported_reason
-from .split import Region
+from .split import Margins
 
-#: The mask bits of a cell without land around it, as in native/job.h.
-ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
-#: The length of a row is a multiple of this many numbers, so that warps read whole lines of memory.
+#: The length of a row is a multiple of this many numbers, so that all rows of a field are aligned alike.
 ROW_ALIGNMENT = 32
 
 
 class CudaCalls(NativeCalls):
     """The launches of the kernels of a step on a block, within a program; see `native.calls.NativeCalls`."""
 
-    def __init__(self, kernel: StepKernel, static, dt, transport):
-        super().__init__(kernel, static, dt, transport)
+    def __init__(self, generated_step: GeneratedStep, static, dt, transport):
+        super().__init__(generated_step, static, dt, transport)
         rows, columns = self.shape
         if reason := block_unsupported_reason(rows, columns):
             raise SetupError(f"run.executor: {reason}; use more devices, or xla")
-        self.kernels = library.load(self.request).kernels
-        # The same number for a step and its adjoint, because they share a memory.
-        self.halo_rows = max(self.halo, kernel.scheme.adjoint_static_halo)
+        self.kernels = kernel_library.load(self.request).kernels
+        # The same for a step and its adjoint, which share a memory.
+        self.halo_rows = max(self.halo, generated_step.scheme.adjoint_static_halo)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
         self.plane_size = self.plane_rows * self.row_stride
-        self.wraps = is_own_neighbour(transport)
+        self.is_own_neighbour = is_own_neighbour(transport)
 
     def plane_rotation(self, excluded=()) -> PlaneRotation:
         """The planes of all fields except `excluded` ones; a pass writes into planes that it does not read."""
         return find_plane_rotation(self.step_code.programs, self.step_code.fields, excluded)
 
     def edges_of(self, fields, n_steps: int):
-        return () if self.wraps else super().edges_of(fields, n_steps)
+        return () if self.is_own_neighbour else super().edges_of(fields, n_steps)
 
     def narrow_edges(self, edges, n_fields: int, n_steps: int):
-        return () if self.wraps else super().narrow_edges(edges, n_fields, n_steps)
+        return () if self.is_own_neighbour else super().narrow_edges(edges, n_fields, n_steps)
 
     def put_into_new_memory(self, planes, fields):
         return self.put(planes, fields)
@@ -91,31 +89,31 @@ class CudaCalls(NativeCalls):
         """1 for each block of threads with land within reach of its cells [blocks down, blocks across]."""
         mask_reach, (n_rows, n_columns) = self.reach_of_masks(), self.static.mask_bits.shape
         size = BLOCK_THREADS[1] * self.kernels.cells_per_thread, BLOCK_THREADS[0]
-        corner = self.kernel.static_halo - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
+        corner = self.generated_step.static_halo - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
         land = (self.static.mask_bits != ALL_WATER_BITS)[corner[0] : n_rows, corner[1] : n_columns]
-        blocks = self.blocks(Region())[::-1]
-        padded_shape = [n * each + 2 * mask_reach for n, each in zip(blocks, size, strict=True)]
+        grid_size = self.grid_size(Margins())[::-1]
+        padded_shape = [n * each + 2 * mask_reach for n, each in zip(grid_size, size, strict=True)]
         land = land[: padded_shape[0], : padded_shape[1]]
         land = jnp.pad(land, [(0, n - m) for n, m in zip(padded_shape, land.shape, strict=True)], mode="edge")
         window = [each + 2 * mask_reach for each in size]
         return jax.lax.reduce_window(land.astype(np.uint8), np.uint8(0), jax.lax.max, window, size, "VALID")
 
-    def blocks(self, region: Region) -> tuple[int, int]:
-        """The numbers of blocks of threads of a kernel, across and down."""
-        (rows, columns), (south, north, west, east) = self.shape, region
+    def grid_size(self, margins: Margins) -> tuple[int, int]:
+        """The blocks of threads of a kernel, in x and y."""
+        (rows, columns), (south, north, west, east) = self.shape, margins
         rows_of_block = BLOCK_THREADS[1] * self.kernels.cells_per_thread
         return -(-(columns + west + east) // BLOCK_THREADS[0]), -(-(rows + south + north) // rows_of_block)
 
     def reach_of_masks(self) -> int:
         return max_reach(self.step_code.programs, ("mask",))
 
-    def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
+    def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes_of_pass):
         """Run all passes of `n_steps` steps from `step` on; see `native.calls.NativeCalls.advance_memory`."""
         static, code, (rows, columns) = self.static, self.step_code, self.shape
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
         scalars, kernels = self.step_scalars(step, n_steps), self.kernels
         options = int64_attributes(
-            library=library.load(self.request).handle,
+            library=kernel_library.load(self.request).handle,
             rows=rows,
             columns=columns,
             halo=self.halo,
@@ -123,43 +121,46 @@ class CudaCalls(NativeCalls):
             plane_size=self.plane_size,
             halo_rows=self.halo_rows,
             row_padding=self.row_padding,
-            margin=self.kernel.static_halo,
+            static_halo=self.generated_step.static_halo,
             constant_bytes=kernels.constant_bytes,
+            is_own_neighbour=self.is_own_neighbour,
         )
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
-        temporaries = kernels.temporaries * self.plane_size * self.dtype.itemsize
-        work = jax.ShapeDtypeStruct((kernels.constant_bytes + temporaries,), np.uint8)
+        temporary_bytes = kernels.n_temporaries * self.plane_size * self.dtype.itemsize
+        workspace = jax.ShapeDtypeStruct((kernels.constant_bytes + temporary_bytes,), np.uint8)
 
-        def call_passes(passes: range, steps_later, strips, results, wraps):
-            plane_indices = jnp.stack([jnp.stack([planes(p, n) for p in passes]) for n in steps_later])
-            arrays = extent, scalars, static.slip, static.row_statics, static.fields, static.mask_bits, flags, *strips
-            programs, regions = ([parts[p] for p in passes] for parts in (code.programs, kernels.regions))
+        def call_passes(passes: range, steps_later, halos, results):
+            plane_indices = jnp.stack([jnp.stack([planes_of_pass(p, n) for p in passes]) for n in steps_later])
+            arrays = extent, scalars, static.slip, static.row_statics, static.statics, static.mask_bits, flags, *halos
+            programs, margins = ([all_passes[p] for p in passes] for all_passes in (code.programs, kernels.margins))
             lists = {
-                "reads": [len(program.reads) for program in programs],
-                "sends": [len(program.sends) for program in programs],
-                "kernels": [len(each) for each in regions],
-                "blocks": [size for each in regions for region in each for size in self.blocks(region)],
+                "n_halo_fields": [len(program.halo_fields) for program in programs],
+                "n_sent_fields": [len(program.sent_fields) for program in programs],
+                "n_kernels": [len(each) for each in margins],
+                "grid_sizes": [size for each in margins for of_kernel in each for size in self.grid_size(of_kernel)],
             }
             lists = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
             foreign_call = jax.ffi.ffi_call(
                 "swmodel_cuda_step",
-                [array(memory.shape), work, *results],
+                [array(memory.shape), workspace, *results],
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            call_options = int64_attributes(**{"pass": passes.start}, wraps=wraps)
-            new_memory, _, *rest = foreign_call(memory, plane_indices, *arrays, **options, **lists, **call_options)
+            first_pass = np.int64(passes.start)
+            new_memory, _, *rest = foreign_call(
+                memory, plane_indices, *arrays, **options, **lists, first_pass=first_pass
+            )
             return new_memory, rest
 
-        if self.wraps:
-            memory, _ = call_passes(range(len(code.programs)), range(n_steps), (), (), True)
+        if self.is_own_neighbour:
+            memory, _ = call_passes(range(len(code.programs)), range(n_steps), (), ())
             return memory, edges
         for pass_number, program in enumerate(code.programs):
             halos = edges.exchange(self.halo, self.transport, self.extent)
-            n_sent = len(program.sends)
+            n_sent = len(program.sent_fields)
             column, row = array((n_sent, rows, self.halo)), array((n_sent, self.halo, columns))
             pass_range = range(pass_number, pass_number + 1)
-            memory, edges = call_passes(pass_range, (0,), halos, (column, column, row, row), False)
+            memory, edges = call_passes(pass_range, (0,), halos, (column, column, row, row))
             edges = Edges(*edges)
         return memory, edges
 
@@ -175,23 +176,23 @@ def find_plane_rotation(programs: Sequence[Program], fields, excluded=()) -> Pla
     return to them after a few steps.
     """
     rotating = [name for name in fields if name not in excluded]
-    cycles, first = [], 0
+    cycles, n_planes = [], 0
     for group in plane_sharing_groups(programs, rotating):
-        cycle, count = shortest_cycle(programs, group)
-        cycles.append([[{key: first + plane for key, plane in each.items()} for each in passes] for passes in cycle])
-        first += count
+        cycle, count = cycle_with_fewest_planes(programs, group)
+        cycles.append([[{key: n_planes + plane for key, plane in each.items()} for each in passes] for passes in cycle])
+        n_planes += count
     n_steps = math.lcm(*map(len, cycles))
     planes_of_fields = np.zeros((n_steps, len(programs), 3, len(fields)), np.int32)
     for step in range(n_steps):
         for cycle in cycles:
-            for number, planes in enumerate(cycle[step % len(cycle)]):
-                for (row, name), plane in planes.items():
-                    planes_of_fields[step, number, row, fields.index(name)] = plane
+            for pass_number, pass_planes in enumerate(cycle[step % len(cycle)]):
+                for (row, name), plane in pass_planes.items():
+                    planes_of_fields[step, pass_number, row, fields.index(name)] = plane
     columns = [fields.index(name) for name in rotating]
     first_planes = list(planes_of_fields[0, 0, 0, columns])
-    order = np.argsort([*first_planes, *(plane for plane in range(first) if plane not in first_planes)])
+    order = np.argsort([*first_planes, *(plane for plane in range(n_planes) if plane not in first_planes)])
     planes_of_fields[..., columns] = order[planes_of_fields[..., columns]]
-    return PlaneRotation(planes_of_fields, first)
+    return PlaneRotation(planes_of_fields, n_planes)
 
 
 def plane_sharing_groups(programs: Sequence[Program], names: Sequence[str]) -> list[list[str]]:
@@ -204,8 +205,8 @@ def plane_sharing_groups(programs: Sequence[Program], names: Sequence[str]) -> l
     return [group[name] for name in names if group[name][0] == name]
 
 
-def shortest_cycle(programs: Sequence[Program], group: Sequence[str]) -> tuple[list, int]:
-    """The planes of a group in each pass of each step until they repeat, and the smallest sufficient number of planes.
+def cycle_with_fewest_planes(programs: Sequence[Program], group: Sequence[str]) -> tuple[list, int]:
+    """The planes of a group in each pass of each step until they repeat, as few as possible, and their number.
 
     The planes of a pass are {(row, name): plane}, with the rows of `PlaneRotation`.
     """
@@ -220,7 +221,7 @@ def cycle_of_group(
 ) -> list | None:
     """The cycle of a group in `n_planes` planes; None if these are too few.
 
-    A pass writes into the plane that was written the longest time ago, of those that it neither reads nor keeps.
+    A pass writes into the planes whose last write is oldest, of those that it neither reads nor keeps.
     """
     plane_of, oldest_first, history, step_of = {name: n for n, name in enumerate(group)}, list(range(n_planes)), [], {}
     while (key := (*plane_of.values(), *oldest_first)) not in step_of:
@@ -238,13 +239,12 @@ def cycle_of_group(
             oldest_first = [plane for plane in oldest_first if plane not in written] + written
             after = {name: (unchanged | plane_of_output)[name] for name in group}
             planes_of_passes.append(
-                {(row, n): at[n] for row, at in enumerate((plane_of, plane_of | plane_of_output, after)) for n in group}
+                {
+                    (row, n): planes[n]
+                    for row, planes in enumerate((plane_of, plane_of | plane_of_output, after))
+                    for n in group
+                }
             )
             plane_of = after
         history.append(planes_of_passes)
     return history[step_of[key] :]
-
-
-def round_up(number: int, multiple: int) -> int:
-    """The smallest multiple of `multiple` that is not below `number`."""
-    return -(-number // multiple) * multiple

@@ -1,7 +1,7 @@
-// The functions that generated kernels call, for one cell: in CUDA, and in C++ for CPUs, so that tests run the same text.
+// Functions that generated kernels call for one cell: in CUDA, and in C++ for CPUs, so that tests run the same source.
 //
-// Each operation is rounded as in vector.h of the native step, so that both give the same bits. The functions exp, log,
-// sin, cos and power are those of the library of the device, and differ in the last digits.
+// Each operation is rounded as in vector.h of the native step (on CPUs with fused multiply-add), so both give the same
+// bits; exp, log, sin, cos and power come from the device's own library and differ in the last digits.
 #pragma once
 
 #if !defined(__CUDACC__)
@@ -9,12 +9,12 @@
 #include <cstring>
 #endif
 
-#include "job.h"
+#include "kernel_arguments.h"
 
 #if defined(__CUDACC__)
 #define DEVICE static __device__ __forceinline__
 #define CONSTANT(TYPE, NAME) extern "C" { __constant__ TYPE NAME; }
-#define KERNEL(NAME) extern "C" __global__ void __launch_bounds__(128) NAME(const swmodel::Job job)
+#define KERNEL(NAME) extern "C" __global__ void __launch_bounds__(swmodel::HALO_THREADS) NAME(const swmodel::KernelArguments args)
 #else
 #define DEVICE static inline
 #define __restrict__
@@ -23,23 +23,26 @@
   __attribute__((visibility("default"))) TYPE NAME;              \
   __attribute__((visibility("default"))) long NAME##_bytes = sizeof(TYPE); \
   }
-// A kernel on a CPU runs thread after thread.
-#define KERNEL(NAME)                                                                                        \
-  static void NAME##_of_thread(const swmodel::Job& job);                                                    \
-  extern "C" __attribute__((visibility("default"))) void NAME(const swmodel::Job* job, int across, int down, int x, int y) { \
-    gridDim = {across, down};                                                                               \
-    for (blockIdx.y = 0; blockIdx.y < down; ++blockIdx.y)                                                   \
-      for (blockIdx.x = 0; blockIdx.x < across; ++blockIdx.x)                                               \
-        for (threadIdx.y = 0; threadIdx.y < y; ++threadIdx.y)                                               \
-          for (threadIdx.x = 0; threadIdx.x < x; ++threadIdx.x) NAME##_of_thread(*job);                     \
-  }                                                                                                         \
-  static void NAME##_of_thread(const swmodel::Job& job)
+// On a CPU a kernel runs its threads one after another.
+#define KERNEL(NAME)                                                                            \
+  static void NAME##_of_thread(const swmodel::KernelArguments& args);                           \
+  extern "C" __attribute__((visibility("default"))) void NAME(                                  \
+      const swmodel::KernelArguments* args, int grid_x, int grid_y, int block_x, int block_y) { \
+    gridDim = {grid_x, grid_y};                                                                 \
+    for (blockIdx.y = 0; blockIdx.y < grid_y; ++blockIdx.y)                                     \
+      for (blockIdx.x = 0; blockIdx.x < grid_x; ++blockIdx.x)                                   \
+        for (threadIdx.y = 0; threadIdx.y < block_y; ++threadIdx.y)                             \
+          for (threadIdx.x = 0; threadIdx.x < block_x; ++threadIdx.x) NAME##_of_thread(*args);  \
+  }                                                                                             \
+  static void NAME##_of_thread(const swmodel::KernelArguments& args)
 static thread_local struct { int x, y; } blockIdx, threadIdx, gridDim;
 #endif
 
 namespace swmodel {
 
 using Int64 = long long;
+
+static_assert(BLOCK_COLUMNS * BLOCK_ROWS == HALO_THREADS, "the launch bounds hold for blocks of both kinds");
 
 // a b + c, rounded once.
 #if defined(__CUDACC__)
@@ -54,15 +57,15 @@ using std::sqrt, std::exp, std::log, std::sin, std::cos;
 DEVICE float mad(float a, float b, float c) { return std::fma(a, b, c); }
 DEVICE double mad(double a, double b, double c) { return std::fma(a, b, c); }
 template <class To, class From>
-DEVICE To as(From x) {
+DEVICE To bit_cast(From x) {
   To to;
   std::memcpy(&to, &x, sizeof to);
   return to;
 }
-DEVICE int bits_of(float x) { return as<int>(x); }
-DEVICE Int64 bits_of(double x) { return as<Int64>(x); }
-DEVICE float float_from_bits(int bits) { return as<float>(bits); }
-DEVICE double float_from_bits(Int64 bits) { return as<double>(bits); }
+DEVICE int bits_of(float x) { return bit_cast<int>(x); }
+DEVICE Int64 bits_of(double x) { return bit_cast<Int64>(x); }
+DEVICE float float_from_bits(int bits) { return bit_cast<float>(bits); }
+DEVICE double float_from_bits(Int64 bits) { return bit_cast<double>(bits); }
 #endif
 
 DEVICE float abs(float a) { return float_from_bits(bits_of(a) & 0x7fffffff); }
@@ -119,71 +122,75 @@ DEVICE T dry_corner_of(int cell, T) {
 }
 
 template <class T>
-DEVICE T* plane_of(const Job& job, int number) {
-  return static_cast<T*>(job.memory) + number * job.plane_size + job.origin;
+DEVICE T* field_plane(const KernelArguments& args, int number) {
+  return static_cast<T*>(args.memory) + number * args.plane_size + args.origin;
 }
 template <class T>
-DEVICE T* temporary(const Job& job, int number) {
-  return static_cast<T*>(job.temporaries) + number * job.plane_size + job.origin;
+DEVICE T* temporary_plane(const KernelArguments& args, int number) {
+  return static_cast<T*>(args.temporaries) + number * args.plane_size + args.origin;
 }
-// Row j of static fields. The last row also serves threads whose last cells are beyond the block and not written.
-DEVICE int row_of(const Job& job, int j) {
-  const int beyond = job.static_rows - job.margin;
+// j, at most the last row of static fields: threads at the north edge also compute cells beyond it, which are not written.
+DEVICE int clamped_row(const KernelArguments& args, int j) {
+  const int beyond = args.static_rows - args.static_halo;
   return j < beyond ? j : beyond - 1;
 }
 template <class T>
-DEVICE T static_field(const Job& job, int s, int j, int i) {
-  const Int64 first = Int64(s) * job.static_rows * job.static_stride + job.static_origin;
-  return static_cast<const T*>(job.statics)[first + row_of(job, j) * job.static_stride + i];
+DEVICE T static_field(const KernelArguments& args, int number, int j, int i) {
+  const Int64 first = Int64(number) * args.static_rows * args.static_stride + args.static_origin;
+  return static_cast<const T*>(args.statics)[first + clamped_row(args, j) * args.static_stride + i];
 }
 template <class T>
-DEVICE T row_static(const Job& job, int l, int j) {
-  return static_cast<const T*>(job.row_statics)[l * job.static_rows + job.margin + row_of(job, j)];
+DEVICE T row_static(const KernelArguments& args, int number, int j) {
+  return static_cast<const T*>(args.row_statics)[number * args.static_rows + args.static_halo + clamped_row(args, j)];
 }
-DEVICE int mask_bits_of(const Job& job, int j, int i) {
-  return job.mask_bits[job.static_origin + row_of(job, j) * job.static_stride + i];
+DEVICE int mask_bits_of(const KernelArguments& args, int j, int i) {
+  return args.mask_bits[args.static_origin + clamped_row(args, j) * args.static_stride + i];
 }
 
-// Fills the halo of exchanged field number t, which is field f of all; each thread copies one value.
+// Fills the halo of field f, exchange_index among the exchanged fields. Each thread copies one value: the first
+// 2 halo row_cells threads the rows to the south and north with their corners, the others the columns to the west and east.
 template <class T>
-DEVICE void fill_halo(const Job& job, int t, int f) {
-  const int e = job.halo, ny = job.extent[0], nx = job.extent[1], across = nx + 2 * e;
-  const int n = blockIdx.x * 128 + threadIdx.x, beside = n - 2 * e * across;
-  if (beside >= 2 * e * ny) return;
-  const int r = beside < 0 ? n / across : beside / (2 * e), c = beside < 0 ? n % across : beside % (2 * e);
-  const int j = beside >= 0 ? r : r < e ? r - e : ny + r - e, i = beside < 0 ? c - e : c < e ? c - e : nx + c - e;
-  T* const field = plane_of<T>(job, job.planes[f]);
-  const int strip = job.columns + 2 * e;
+DEVICE void fill_halo(const KernelArguments& args, int exchange_index, int f) {
+  const int halo = args.halo, ny = args.extent[0], nx = args.extent[1], row_cells = nx + 2 * halo;
+  const int thread = blockIdx.x * HALO_THREADS + threadIdx.x, side_cell = thread - 2 * halo * row_cells;
+  if (side_cell >= 2 * halo * ny) return;
+  const int row = side_cell < 0 ? thread / row_cells : side_cell / (2 * halo);
+  const int column = side_cell < 0 ? thread % row_cells : side_cell % (2 * halo);
+  const int j = side_cell >= 0 ? row : row < halo ? row - halo : ny + row - halo;
+  const int i = side_cell < 0 ? column - halo : column < halo ? column - halo : nx + column - halo;
+  T* const field = field_plane<T>(args, args.planes[f]);
+  const int strip_columns = args.columns + 2 * halo;
   T value;
-  if (job.wraps) {
-    value = field[(j < 0 ? j + ny : j < ny ? j : j - ny) * job.stride + (i < 0 ? i + nx : i < nx ? i : i - nx)];
+  if (args.is_own_neighbour) {
+    value = field[(j < 0 ? j + ny : j < ny ? j : j - ny) * args.stride + (i < 0 ? i + nx : i < nx ? i : i - nx)];
   } else if (j < 0) {
-    value = static_cast<const T*>(job.south)[(t * e + j + e) * strip + i + e];
+    value = static_cast<const T*>(args.south)[(exchange_index * halo + j + halo) * strip_columns + i + halo];
   } else if (j >= ny) {
-    value = static_cast<const T*>(job.north)[(t * e + j - ny) * strip + i + e];
+    value = static_cast<const T*>(args.north)[(exchange_index * halo + j - ny) * strip_columns + i + halo];
   } else if (i < 0) {
-    value = static_cast<const T*>(job.west)[(t * job.rows + j) * e + i + e];
+    value = static_cast<const T*>(args.west)[(exchange_index * args.rows + j) * halo + i + halo];
   } else {
-    value = static_cast<const T*>(job.east)[(t * job.rows + j) * e + i - nx];
+    value = static_cast<const T*>(args.east)[(exchange_index * args.rows + j) * halo + i - nx];
   }
-  field[j * job.stride + i] = value;
+  field[j * args.stride + i] = value;
 }
 
-// Copies the outermost rows and columns of a field for the neighbours.
+// Copies the outermost rows and columns of field f into the edges for the neighbours; threads are assigned as in
+// fill_halo, without corners.
 template <class T>
-DEVICE void pack_edges(const Job& job, int t, int f) {
-  const int e = job.halo, ny = job.extent[0], nx = job.extent[1];
-  const int n = blockIdx.x * 128 + threadIdx.x, beside = n - 2 * e * nx;
-  if (beside >= 2 * e * ny) return;
-  const T* const field = plane_of<T>(job, job.planes[2 * job.fields + f]);
-  if (beside < 0) {
-    const int r = n / nx, i = n % nx, j = r < e ? r : ny - 2 * e + r;
-    T* const edge = static_cast<T*>(r < e ? job.edge_south : job.edge_north);
-    edge[(t * e + r % e) * job.columns + i] = field[j * job.stride + i];
+DEVICE void pack_edges(const KernelArguments& args, int exchange_index, int f) {
+  const int halo = args.halo, ny = args.extent[0], nx = args.extent[1];
+  const int thread = blockIdx.x * HALO_THREADS + threadIdx.x, side_cell = thread - 2 * halo * nx;
+  if (side_cell >= 2 * halo * ny) return;
+  const T* const field = field_plane<T>(args, args.planes[2 * args.n_fields + f]);
+  if (side_cell < 0) {
+    const int row = thread / nx, i = thread % nx, j = row < halo ? row : ny - 2 * halo + row;
+    T* const edge = static_cast<T*>(row < halo ? args.edge_south : args.edge_north);
+    edge[(exchange_index * halo + row % halo) * args.columns + i] = field[j * args.stride + i];
   } else {
-    const int j = beside / (2 * e), c = beside % (2 * e), i = c < e ? c : nx - 2 * e + c;
-    T* const edge = static_cast<T*>(c < e ? job.edge_west : job.edge_east);
-    edge[(t * job.rows + j) * e + c % e] = field[j * job.stride + i];
+    const int j = side_cell / (2 * halo), column = side_cell % (2 * halo), i = column < halo ? column : nx - 2 * halo + column;
+    T* const edge = static_cast<T*>(column < halo ? args.edge_west : args.edge_east);
+    edge[(exchange_index * args.rows + j) * halo + column % halo] = field[j * args.stride + i];
   }
 }
 

@@ -1,8 +1,9 @@
 """The passes of a generated step as kernels: each thread computes adjacent cells of a column.
 
-A thread loads all values that its cells need, computes each value once, and writes. The cache serves neighbouring
-threads; there is no shared memory, no barrier and no atomic operation. Outputs go to planes that the pass does not
-read, so the order of threads does not matter. A block of threads with land within reach has separate statements.
+A thread loads the values that its cells need, computes each value once, and writes the results. Neighbouring threads
+share loads only through the cache: there is no shared memory, barrier or atomic operation. Outputs go to planes that
+the pass does not read, so the order of threads does not matter. Blocks of threads with land within reach have their own
+statements.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..native.emit import block
-from ..native.expressions import CPP_TYPES, MASK_BITS, expression, product
-from ..native.generate import StepCode
+from ..native.expressions import CPP_TYPES, MASK_BITS, coefficient_product, expression, variable_name
+from ..native.generate import StepCode, round_up
 from ..native.graph import LEAVES, Coefficient, Node, Program, Ref, nodes_of
-from .split import KernelPart, Region, split
+from .split import KernelOutputs, Margins, split
 
-#: Columns and rows of threads in a block.
+#: Columns and rows of threads in a block; as in kernel_arguments.h.
 BLOCK_THREADS = 32, 4
 #: Adjacent cells of a column that a thread computes.
 CELLS_PER_THREAD = 2
-#: Kernels index the cells of a plane with 32 bits; CUDA allows this many blocks of threads along a column.
+#: Largest number of cells of a plane, which kernels index with 32 bits, and CUDA's largest number of blocks in y.
 MAX_PLANE_CELLS, MAX_GRID_BLOCKS = 2**31 - 1, 2**16 - 1
 #: Halos and alignment add at most this many rows and columns to a plane.
 MAX_PADDING = 256
-#: The constants, which precede the temporaries in memory, take a multiple of this many bytes.
+#: The constants precede the temporaries in the workspace; their size is a multiple of this many bytes.
 CONSTANT_ALIGNMENT_BYTES = 256
 
 
@@ -43,42 +44,42 @@ using T = {type};
 """
 PASS_TEMPLATE = """
 struct Constants{n} {{
-  T k[{constants}], slip;
-  Int64 read[{fields}], written[{outputs}];
+  T coefficients[{coefficients}], slip;
+  Int64 read_offsets[{fields}], write_offsets[{outputs}];
   int ny, nx;
 }};
 CONSTANT(Constants{n}, constants{n})
 KERNEL(fill_constants{n}) {{
-  auto& to = *static_cast<Constants{n}*>(job.constants);
-  const T* const values = static_cast<const T*>(job.scalars);
-  const int* const planes = job.planes;
+  auto& constants = *static_cast<Constants{n}*>(args.constants);
+  const T* const values = static_cast<const T*>(args.scalars);
+  const int* const planes = args.planes;
 {products}
 {offsets}
-  to.slip = *static_cast<const T*>(job.slip);
-  to.ny = job.extent[0];
-  to.nx = job.extent[1];
+  constants.slip = *static_cast<const T*>(args.slip);
+  constants.ny = args.extent[0];
+  constants.nx = args.extent[1];
 }}
 KERNEL(fill_halo{n}) {{
-  constexpr int FIELDS[] = {{{reads}}};
-  fill_halo<T>(job, blockIdx.y, FIELDS[blockIdx.y]);
+  constexpr int FIELDS[] = {{{halo_fields}}};
+  fill_halo<T>(args, blockIdx.y, FIELDS[blockIdx.y]);
 }}
 KERNEL(pack_edges{n}) {{
-  constexpr int FIELDS[] = {{{sends}}};
-  pack_edges<T>(job, blockIdx.y, FIELDS[blockIdx.y]);
+  constexpr int FIELDS[] = {{{sent_fields}}};
+  pack_edges<T>(args, blockIdx.y, FIELDS[blockIdx.y]);
 }}
-{parts}"""
+{kernels}"""
 KERNEL_TEMPLATE = """KERNEL(pass{n}_{number}) {{
-  const auto& k = constants{n};
-  const int i = blockIdx.x * {x} + threadIdx.x - {region.west};
-  const int j = {rows} * (blockIdx.y * {y} + threadIdx.y) - {region.south};
-  const int ny = k.ny + {region.north}, stride = job.stride, at = j * stride + i;
-  if (i >= k.nx + {region.east} || j >= ny) return;
-  T* const memory = static_cast<T*>(job.memory);
+  const auto& constants = constants{n};
+  const int i = blockIdx.x * {x} + threadIdx.x - {margins.west};
+  const int j = {rows} * (blockIdx.y * {y} + threadIdx.y) - {margins.south};
+  const int ny = constants.ny + {margins.north}, stride = args.stride, offset = j * stride + i;
+  if (i >= constants.nx + {margins.east} || j >= ny) return;
+  T* const memory = static_cast<T*>(args.memory);
 {pointers}
 {body}
 }}
 """
-WATER_AND_LAND_TEMPLATE = """  if (!job.flags[blockIdx.y * gridDim.x + blockIdx.x]) {{
+WATER_AND_LAND_TEMPLATE = """  if (!args.near_land[blockIdx.y * gridDim.x + blockIdx.x]) {{
 {water}
   }} else {{
 {land}
@@ -90,9 +91,9 @@ class CudaKernels(NamedTuple):
 
     source: str  # CUDA C++ that includes device_functions.h
     cells_per_thread: int  # cells that a thread computes
-    constant_bytes: int  # bytes that suffice for what `fill_constants` writes for any pass
-    temporaries: int  # largest number of planes of temporaries that a pass needs
-    regions: tuple[tuple[Region, ...], ...]  # of the kernels of each pass
+    constant_bytes: int  # enough for the constants of any pass
+    n_temporaries: int  # largest number of planes of temporaries that a pass needs
+    margins: tuple[tuple[Margins, ...], ...]  # of the kernels of each pass
 
 
 def write_kernels(
@@ -101,81 +102,93 @@ def write_kernels(
     """The kernels of all passes of a step, each with at most `max_values` values per cell; see `split.split`."""
     passes = [PassKernels(code, number, cells_per_thread, max_values) for number in range(len(code.programs))]
     text = FILE_TEMPLATE.format(type=CPP_TYPES[dtype], passes="".join(each.text() for each in passes))
-    constant_bytes = 8 * max(len(p.coefficients) + len(p.read) + len(p.program.outputs) + 8 for p in passes)
-    regions = tuple(tuple(part.region for part in p.parts) for p in passes)
+    # Coefficients, slip, offsets, ny and nx, each at most 8 bytes, and padding.
+    constant_bytes = 8 * max(len(p.coefficients) + len(p.fields_read) + len(p.program.outputs) + 8 for p in passes)
     return CudaKernels(
         text,
         cells_per_thread,
-        -(-constant_bytes // CONSTANT_ALIGNMENT_BYTES) * CONSTANT_ALIGNMENT_BYTES,
+        round_up(constant_bytes, CONSTANT_ALIGNMENT_BYTES),
         max(len(p.temporaries) for p in passes),
-        regions,
+        tuple(tuple(kernel.margins for kernel in p.kernels) for p in passes),
     )
 
 
 class PassKernels:
-    """The kernels of one pass, which fill constant memory and halos, compute cells, and pack edges for neighbours."""
+    """The kernels of one pass: they fill constants and halos, compute cells, and pack the edges for neighbours."""
 
     def __init__(self, code: StepCode, number: int, cells_per_thread: int, max_values: int | None):
         self.code, self.number, self.cells_per_thread = code, number, cells_per_thread
         self.program: Program = code.programs[number]
-        self.parts = split(self.program, max_values)
+        self.kernels = split(self.program, max_values)
         #: The temporaries, in the order of their planes.
-        self.temporaries = [node for part in self.parts for node in part.temporaries]
+        self.temporaries = [node for kernel in self.kernels for node in kernel.temporaries]
         self.coefficients: list[Coefficient] = []
         self.step_scalars = list(code.scalars)
         read = {node.value for node in nodes_of([self.program]) if node.op == "field"}
         #: The fields that cells read, in the order of the planes.
-        self.read = [name for name in code.fields if name in read]
+        self.fields_read = [name for name in code.fields if name in read]
 
     def text(self) -> str:
         code, program = self.code, self.program
-        kernel_texts = "".join(self.kernel(number, part) for number, part in enumerate(self.parts))
-        products = [f"to.k[{n}] = {product(k, self.step_scalars)};" for n, k in enumerate(self.coefficients)]
+        kernel_texts = "".join(self.kernel_text(number, kernel) for number, kernel in enumerate(self.kernels))
+        products = [
+            f"constants.coefficients[{n}] = {coefficient_product(k, self.step_scalars)};"
+            for n, k in enumerate(self.coefficients)
+        ]
         assert self.step_scalars == list(code.scalars)
-        read, written = ([code.fields.index(name) for name in some] for some in (self.read, program.outputs))
-        origin = "* job.plane_size + job.origin;"
-        offsets = [f"to.read[{n}] = planes[{f}] {origin}" for n, f in enumerate(read)]
-        offsets += [f"to.written[{n}] = planes[job.fields + {f}] {origin}" for n, f in enumerate(written)]
+        read, written = ([code.fields.index(name) for name in names] for names in (self.fields_read, program.outputs))
+        origin = "* args.plane_size + args.origin;"
+        offsets = [f"constants.read_offsets[{n}] = planes[{f}] {origin}" for n, f in enumerate(read)]
+        offsets += [
+            f"constants.write_offsets[{n}] = planes[args.n_fields + {f}] {origin}" for n, f in enumerate(written)
+        ]
         return PASS_TEMPLATE.format(
             n=self.number,
-            constants=len(self.coefficients) + 1,
+            coefficients=len(self.coefficients) + 1,
             fields=len(read) + 1,
             outputs=len(written) + 1,
-            reads=field_indices(code, program.reads),
-            sends=field_indices(code, program.sends),
+            halo_fields=field_indices(code, program.halo_fields),
+            sent_fields=field_indices(code, program.sent_fields),
             products=block(products, 2),
             offsets=block(offsets, 2),
-            parts=kernel_texts,
+            kernels=kernel_texts,
         )
 
-    def kernel(self, number: int, part: KernelPart) -> str:
+    def kernel_text(self, number: int, kernel: KernelOutputs) -> str:
         outputs, planes = list(self.program.outputs), {node: n for n, node in enumerate(self.temporaries)}
-        read = {f"f{n}": f"memory + k.read[{n}]" for n in range(len(self.read))}
-        read |= {f"kept{n}": f"temporary<T>(job, {n})" for n in planes.values()}
-        written = {f"out{n}": f"memory + k.written[{n}]" for n, name in enumerate(outputs) if name in part.outputs}
-        written |= {f"keep{planes[node]}": f"temporary<T>(job, {planes[node]})" for node in part.temporaries}
-        refs = [part.outputs[name] for name in outputs if name in part.outputs]
-        refs += map(Ref, part.temporaries)
+        read = {f"f{n}": f"memory + constants.read_offsets[{n}]" for n in range(len(self.fields_read))}
+        read |= {f"temporary{n}": f"temporary_plane<T>(args, {n})" for n in planes.values()}
+        written = {
+            f"out{n}": f"memory + constants.write_offsets[{n}]"
+            for n, name in enumerate(outputs)
+            if name in kernel.outputs
+        }
+        written |= {
+            f"temporary_out{planes[node]}": f"temporary_plane<T>(args, {planes[node]})" for node in kernel.temporaries
+        }
+        refs = [kernel.outputs[name] for name in outputs if name in kernel.outputs]
+        refs += map(Ref, kernel.temporaries)
         values = dict(zip(written, refs, strict=True))
-        temporary_refs = {node: Ref(node) for node in planes if node not in part.temporaries}
+        temporary_refs = {node: Ref(node) for node in planes if node not in kernel.temporaries}
         body = block(CellStatements(self, values, temporary_refs).lines, 2)
-        if not part.temporaries:  # these are also computed beyond the block, where there are no flags
+        # Kernels with temporaries also compute cells beyond the block, where there are no flags.
+        if not kernel.temporaries:
             water = self.code.open_water_refs
             values = {name: water[ref.node].moved(ref.row, ref.column) for name, ref in values.items()}
             temporary_refs = {water[node].node: Ref(node, -water[node].row, -water[node].column) for node in planes}
             temporary_refs = {node: ref for node, ref in temporary_refs.items() if node.op not in LEAVES}
             cells = CellStatements(self, values, temporary_refs)
             body = WATER_AND_LAND_TEMPLATE.format(water=block(cells.lines, 2), land=body)
-        read = {name: where for name, where in read.items() if f" {name}[" in body}
-        pointers = [f"const T* __restrict__ const {name} = {where} + at;" for name, where in read.items()]
-        pointers += [f"T* __restrict__ const {name} = {where} + at;" for name, where in written.items()]
+        read = {name: address for name, address in read.items() if f" {name}[" in body}
+        pointers = [f"const T* __restrict__ const {name} = {address} + offset;" for name, address in read.items()]
+        pointers += [f"T* __restrict__ const {name} = {address} + offset;" for name, address in written.items()]
         return KERNEL_TEMPLATE.format(
             n=self.number,
             number=number,
             x=BLOCK_THREADS[0],
             y=BLOCK_THREADS[1],
             rows=self.cells_per_thread,
-            region=part.region,
+            margins=kernel.margins,
             pointers=block(pointers, 2),
             body=body,
         )
@@ -186,7 +199,7 @@ class PassKernels:
             return f"T({k.number!r})"
         if k not in self.coefficients:
             self.coefficients.append(k)
-        return f"k.k[{self.coefficients.index(k)}]"
+        return f"constants.coefficients[{self.coefficients.index(k)}]"
 
 
 class CellStatements:
@@ -197,14 +210,16 @@ class CellStatements:
         temporary_refs: {node: the temporary from which it is read}.
     """
 
-    def __init__(self, owner: PassKernels, written: dict[str, Ref], temporary_refs: dict[Node, Ref]):
-        self.owner, self.temporary_refs = owner, temporary_refs
+    def __init__(self, pass_kernels: PassKernels, written: dict[str, Ref], temporary_refs: dict[Node, Ref]):
+        self.pass_kernels, self.temporary_refs = pass_kernels, temporary_refs
         self.variables: dict[str, str] = {}
         self.lines: list[str] = []
-        rows = range(owner.cells_per_thread)
+        rows = range(pass_kernels.cells_per_thread)
         values = [[self.read(ref.moved(row, 0)) for ref in written.values()] for row in rows]
         for row in rows:
-            stores = " ".join(f"{to}[{cell_offset(row, 0)}] = {x};" for to, x in zip(written, values[row], strict=True))
+            stores = " ".join(
+                f"{pointer}[{cell_offset(row, 0)}] = {x};" for pointer, x in zip(written, values[row], strict=True)
+            )
             self.lines.append(f"if (j + {row} < ny) {{ {stores} }}" if row else stores)
 
     def variable(self, name: str, text: str) -> str:
@@ -220,21 +235,21 @@ class CellStatements:
     def read(self, ref: Ref) -> str:
         """The variable that holds a value, after statements that compute it."""
         node, row, column = ref
-        code = self.owner.code
+        code = self.pass_kernels.code
         if node.op == "number":
             return f"T({node.value!r})"
-        name = f"x{node.number}_{row}_{column}".replace("-", "m")
+        name = variable_name("x", node.number, row, column)
         if name in self.variables:
             return name
         if node in self.temporary_refs:
             temporary, *away = self.temporary_refs[node].moved(row, column)
-            text = f"kept{self.owner.temporaries.index(temporary)}[{cell_offset(*away)}]"
+            text = f"temporary{self.pass_kernels.temporaries.index(temporary)}[{cell_offset(*away)}]"
         elif node.op == "field":
-            text = f"f{self.owner.read.index(node.value)}[{cell_offset(row, column)}]"
+            text = f"f{self.pass_kernels.fields_read.index(node.value)}[{cell_offset(row, column)}]"
         elif node.op == "static":
-            text = f"static_field<T>(job, {code.statics.index(node.value)}, j + {row}, i + {column})"
+            text = f"static_field<T>(args, {code.statics.index(node.value)}, j + {row}, i + {column})"
         elif node.op == "row_static":
-            text = f"row_static<T>(job, {code.row_statics.index(node.value)}, j + {row})"
+            text = f"row_static<T>(args, {code.row_statics.index(node.value)}, j + {row})"
         elif node.op == "mask":
             text = self.masked(ref, "T(1)")
         else:
@@ -249,15 +264,15 @@ class CellStatements:
         def masked(arg: Ref, x: str) -> str:
             return self.masked(arg.moved(ref.row, ref.column), x)
 
-        return expression(ref.node, read, masked, self.owner.constant, self.local_variable)
+        return expression(ref.node, read, masked, self.pass_kernels.constant, self.local_variable)
 
     def masked(self, ref: Ref, x: str) -> str:
         """x where a mask is 1, else 0; for `slip`, `corner_weight` and `dry_corner` the value of the mask."""
         node, row, column = ref
-        cell = self.variable(f"cell_{row}_{column}".replace("-", "m"), f"mask_bits_of(job, j + {row}, i + {column})")
+        bits = self.variable(variable_name("bits", "", row, column), f"mask_bits_of(args, j + {row}, i + {column})")
         if node.value in MASK_BITS:
-            return f"masked<{MASK_BITS[node.value]}>({x}, {cell})"
-        return f"{node.value}_of({cell}, k.slip)"
+            return f"masked<{MASK_BITS[node.value]}>({x}, {bits})"
+        return f"{node.value}_of({bits}, constants.slip)"
 
 
 def cell_offset(row: int, column: int) -> str:

@@ -16,7 +16,7 @@ from ..native.graph import LEAVES, Node, Program, Ref, read_offsets, topological
 MAX_CANDIDATES = 24
 
 
-class Region(NamedTuple):
+class Margins(NamedTuple):
     """Rows and columns beyond the block for which a kernel also computes its values."""
 
     south: int = 0
@@ -24,26 +24,26 @@ class Region(NamedTuple):
     west: int = 0
     east: int = 0
 
-    def extended_by(self, cells: Iterable[tuple[int, int]]) -> Region:
-        """The region of a value that is read at these offsets (rows, columns)."""
+    def extended_by(self, cells: Iterable[tuple[int, int]]) -> Margins:
+        """The margins of a value that is read at these offsets (rows, columns)."""
         rows, columns = zip(*cells, strict=True)
-        return Region(
+        return Margins(
             max(0, self.south - min(rows)),
             max(0, self.north + max(rows)),
             max(0, self.west - min(columns)),
             max(0, self.east + max(columns)),
         )
 
-    def __or__(self, other) -> Region:
-        return Region(*map(max, self, other))
+    def __or__(self, other) -> Margins:
+        return Margins(*map(max, self, other))
 
 
-class KernelPart(NamedTuple):
+class KernelOutputs(NamedTuple):
     """What one kernel writes."""
 
     outputs: dict[str, Ref]  # fields by name
     temporaries: tuple[Node, ...]
-    region: Region
+    margins: Margins
 
     @property
     def refs(self) -> list[Ref]:
@@ -80,12 +80,12 @@ class ValueCounter:
             if node.op not in LEAVES:
                 bit = 1 << ((self.middle_row + row) * self.row_bits + self.middle_column + column)
                 bits[node.number] = bits.get(node.number, 0) | bit
-        ends = {node.number for node in stored} - set(bits)
+        stored_numbers = {node.number for node in stored} - set(bits)
         queue = [-number for number in bits]
         heapify(queue)
-        while queue:  # the latest node first, because no other node in the queue depends on it
+        while queue:  # largest number first: no node in the queue depends on it
             number = -heappop(queue)
-            if number in ends:
+            if number in stored_numbers:
                 continue
             for operand, shift, is_uniform_in_row in self.operands[number]:
                 if operand not in bits:
@@ -97,11 +97,11 @@ class ValueCounter:
 
     def in_middle_column(self, bits: int) -> int:
         """The offsets of a node that is uniform in a row, and is read at these offsets: same rows, middle column."""
-        row, found, a_row = 0, 0, (1 << self.row_bits) - 1
+        row, result, row_mask = 0, 0, (1 << self.row_bits) - 1
         while bits:
-            found |= bool(bits & a_row) << (row * self.row_bits + self.middle_column)
+            result |= bool(bits & row_mask) << (row * self.row_bits + self.middle_column)
             bits, row = bits >> self.row_bits, row + 1
-        return found
+        return result
 
     def count(self, refs: Iterable[Ref], stored: Collection[Node]) -> int:
         """The number of values that a thread computes for some refs; it reads those of `stored` nodes."""
@@ -109,10 +109,10 @@ class ValueCounter:
         return sum(bits.bit_count() for n, bits in self.offset_bits(refs, set(stored)).items() if n not in numbers)
 
 
-def split(program: Program, max_values: int | None) -> list[KernelPart]:
+def split(program: Program, max_values: int | None) -> list[KernelOutputs]:
     """The kernels of a pass, in order, each with at most `max_values` values per cell if possible; None: one kernel."""
     if max_values is None:
-        return [KernelPart(program.outputs, (), Region())]
+        return [KernelOutputs(program.outputs, (), Margins())]
     counter, temporaries = ValueCounter(program), list[Node]()
     while True:
         refs_of_kernels = [[Ref(node)] for node in temporaries] + [[ref] for ref in program.outputs.values()]
@@ -143,29 +143,33 @@ def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Nod
 
 def pack_into_kernels(
     counter: ValueCounter, program: Program, temporaries: list[Node], max_values: int
-) -> list[KernelPart]:
+) -> list[KernelOutputs]:
     """As few kernels as the limit allows; each value is written before another kernel reads it.
 
     No kernel reads farther than the whole pass would, because halos are only wide enough for that.
     """
-    limits = {node: Region().extended_by(cells) for node, cells in read_offsets(program.outputs.values()).items()}
-    region_of: dict[Node, Region] = dict.fromkeys(temporaries, Region())
-    parts: list[KernelPart] = []
+    limits = {node: Margins().extended_by(cells) for node, cells in read_offsets(program.outputs.values()).items()}
+    margins_of: dict[Node, Margins] = dict.fromkeys(temporaries, Margins())
+    kernels: list[KernelOutputs] = []
     # Adjacent outputs have the same base name, such as u and memory0.u, because these share values.
     outputs = sorted(program.outputs.items(), key=lambda item: item[0].rpartition(".")[2], reverse=True)
     for name, ref in [*outputs, *((None, Ref(node)) for node in reversed(temporaries))]:
-        new = KernelPart({name: ref} if name else {}, () if name else (ref.node,), region_of.get(ref.node, Region()))
-        first = parts[0] if parts else new
-        merged = KernelPart(new.outputs | first.outputs, new.temporaries + first.temporaries, new.region | first.region)
+        new = KernelOutputs(
+            {name: ref} if name else {}, () if name else (ref.node,), margins_of.get(ref.node, Margins())
+        )
+        first = kernels[0] if kernels else new
+        merged = KernelOutputs(
+            new.outputs | first.outputs, new.temporaries + first.temporaries, new.margins | first.margins
+        )
         reads = read_offsets(merged.refs, temporaries)
         can_merge = (
-            bool(parts)
+            bool(kernels)
             and (name or ref.node not in read_offsets(first.refs, temporaries))
             and counter.count(merged.refs, temporaries) <= max_values
-            and all(merged.region.extended_by(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
+            and all(merged.margins.extended_by(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
         )
-        parts[: bool(can_merge)] = [merged if can_merge else new]
+        kernels[: bool(can_merge)] = [merged if can_merge else new]
         for node, cells in read_offsets(new.refs, temporaries).items():
-            if node in region_of and node not in new.temporaries:
-                region_of[node] |= parts[0].region.extended_by(cells)
-    return parts
+            if node in margins_of and node not in new.temporaries:
+                margins_of[node] |= kernels[0].margins.extended_by(cells)
+    return kernels

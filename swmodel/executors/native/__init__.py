@@ -1,19 +1,20 @@
-"""The executor `native`: steps in C++ for processors, generated from the dynamics.
+"""The executor `native`: steps in C++ for CPUs, generated from the dynamics.
 
     symbol, graph     arrays without values, and the graph that records their operations
     operations        the operations of a graph: values, C++ and derivatives
     trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
-    fuse, schedule    fused multiply-adds, static parts, water and land; the order of computations
-    body, emit        the C++ of an iteration of the loop, and of the loop
+    rewrite, schedule  fused multiply-adds, static parts, water and land; the order of computations
+    body, emit, expressions   the C++ of an iteration of the loop, of the loop, and of one operation
     generate, step_library  the C++ of a step; its library, from a folder or from the machine's compiler
-    kernel, calls     the static fields of a step; the foreign calls from JAX, and the loop over steps
+    generated_step, calls   the static fields of a step; the foreign calls from JAX, and the loop over steps
     executor          the executor itself
     step_table        a table of the generated step
-    step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
-    vector.h, job.h   vectors of numbers; the arguments of a call
+    step.cc           the foreign calls, and the threads
+    sweep.h           the pass over rows: halos, ring buffers, several steps at once
+    vector.h, pass_arguments.h   vectors of numbers; the arguments of a pass
     drying_flags.h, ffi_arguments.h  flags of breaking and thin water; arguments and threads of a foreign call
 
-Only calls, kernel and executor need JAX.
+Only calls, generated_step and executor need JAX.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from ...setup.setup import Setup
 from .step_library import StepRequest
 from .trace import kinds_of
 
-#: The foreign calls.
+#: The library with the foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
-#: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-ABI_VERSION = 12
+#: Version of the calling convention of calls.py, as in pass_arguments.h; raise both when the arrays of a call change.
+ABI_VERSION = 13
 
 
 def request_of(setup: Setup) -> StepRequest:

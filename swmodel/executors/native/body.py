@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from .expressions import MASK_BITS, expression, index_in
-from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
+from .expressions import MASK_BITS, expression, index_in, variable_name
+from .graph import STATIC_LEAVES, Coefficient, Node, Ref
 from .schedule import vectors_away
 
 #: The C++ tables of the masks whose value depends on the number of wet cells at a corner.
 CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
-
-
-def variable_name(letter: str, number, row: int) -> str:
-    return f"{letter}{number}_{row}".replace("-", "s")
 
 
 class LoopBody:
@@ -78,7 +74,7 @@ class LoopBody:
             return f"broadcast<V>(T({node.value!r}))"
         if node.op == "mask":
             return self.local_variable(self.mask(node, at, vector, ref.column))
-        if node.op in LEAVES_IN_MEMORY:
+        if node.op in STATIC_LEAVES:
             return self.local_variable(self.leaf(node, at, vector, ref.column))
         if node.op == "field" or self.are_held(ref, row, vector) and node not in self.schedule.recomputed:
             self.compute(node, at)

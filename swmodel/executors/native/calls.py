@@ -8,13 +8,13 @@ Arrays of a step (step.cc reads them in this order):
 
     memory      planes of fields
     planes      [3, fields]: for each field, the planes to read, to write, and to send to the neighbours
-    halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
+    halos       west, east [fields, rows, halo]; south, north [fields, halo, columns + 2 halo], corners included
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
-    scalars     [steps_per_sweep, n]: numbers that are the same for all cells
-    static      slip [1]; row_statics [n, rows, 1], fields [n, rows, columns], mask_bits [rows, columns] (uint8), padded
-    flags       [rows, groups of columns] (uint8): 1 with land within reach; see Flag in job.h
+    scalars     [steps of the sweep, n]: numbers that are the same for all cells
+    static      slip [1]; row_statics [n, rows, 1]; statics [n, rows, columns] and mask_bits [rows, columns], padded
+    flags       [rows, groups of columns] (uint8): the Flags of pass_arguments.h
 
-Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
+Results: memory, then edges west, east [fields, rows, halo], south, north [fields, halo, columns].
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from ...ocean.state import Carry
 from ...parallel.transport.halo import concatenate_halo, last_values, zero_beyond
 from ...parallel.transport.programs import MAX_PROGRAMS
 from .derive import step_programs
-from .fuse import MAX_COLUMN_SHIFT
-from .kernel import CACHE_BYTES, GROUP_COLUMNS, StaticInputs, StepKernel
+from .generate import BREAKING_PASS, SMOOTH_PASS, round_up
+from .generated_step import CACHE_BYTES, GROUP_COLUMNS, GeneratedStep, StaticInputs
+from .rewrite import MAX_COLUMN_SHIFT
 from .step_library import StepRequest, function_address
 from .trace import Tracing, carry_field_names, stepper_weights
 
@@ -89,21 +90,21 @@ class PlaneRotation(NamedTuple):
 
 
 class NativeCalls:
-    """The foreign calls of a kernel on a block, within a program.
+    """The foreign calls of a generated step on a block, within a program.
 
     `step_code` is the StepCode, `names` are the fields of a carry. `halo` is the number of rows and columns of
-    neighbours that a pass needs, `plane_size` the count of numbers in a plane.
+    neighbours that one step needs, `plane_size` the length of a plane.
     """
 
-    def __init__(self, kernel: StepKernel, static: StaticInputs, dt, transport):
-        self.kernel, self.static, self.dt, self.dtype = kernel, static, dt, dt.dtype
+    def __init__(self, generated_step: GeneratedStep, static: StaticInputs, dt, transport):
+        self.generated_step, self.static, self.dt, self.dtype = generated_step, static, dt, dt.dtype
         self.transport, self.shape, self.extent = transport, transport.shape, transport.extent()
-        self.request = kernel.request(static.kinds, self.dtype)
+        self.request = generated_step.request(static.kinds, self.dtype)
         self.step_code, self.halo = self.request.step_code, self.request.step_code.halo
-        self.names = carry_field_names(kernel.scheme, kernel.method, kernel.derivative)
-        self.row_padding, line = kernel.row_padding(self.step_code), CACHE_LINE_BYTES // self.dtype.itemsize
+        self.names = carry_field_names(generated_step.scheme, generated_step.method, generated_step.derivative)
+        self.row_padding = generated_step.row_padding(self.step_code)
         rows, columns = self.shape
-        self.row_stride = -(-(columns + 2 * self.row_padding) // line) * line
+        self.row_stride = round_up(columns + 2 * self.row_padding, CACHE_LINE_BYTES // self.dtype.itemsize)
         self.plane_size = rows * self.row_stride + PLANE_STAGGER_BYTES // self.dtype.itemsize
         self.memory_layout = int64_attributes(
             row_padding=self.row_padding, stride=self.row_stride, plane_size=self.plane_size
@@ -120,7 +121,7 @@ class NativeCalls:
         )
 
     def advance(self, carry: Carry, n, update=None, summary=()):
-        """The carry n steps later; with `update` also the summary, updated after each pass: see `xla.make_loop`."""
+        """The carry n steps later; with `update` also the summary, updated after each sweep: see `xla.make_loop`."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
         def update_summary(summary, fields, step):
@@ -132,37 +133,40 @@ class NativeCalls:
 
     def run(self, fields, step, n, update=None, summary=()) -> tuple[list, Any]:
         """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; and the summary."""
-        code, steps_per_sweep, first_step = self.step_code, self.kernel.steps_per_sweep, step
+        code, steps_per_sweep, first_step = self.step_code, self.generated_step.steps_per_sweep, step
         indices, fields_by_name = np.array(self.field_indices(self.names)), dict(zip(self.names, fields, strict=True))
 
-        def planes(step):
+        def planes_of_pass_at(step):
             return partial(self.rotation.planes_at, step - first_step)
 
         memory = self.put_into_new_memory(indices, fields)
-        flags = self.flags(skip_land=not self.kernel.derivative)
+        flags = self.flags(skip_land=not self.generated_step.derivative)
         edges = self.edges_of([fields_by_name[name] for name in code.fields if name in fields_by_name], steps_per_sweep)
         for n_steps in sorted({steps_per_sweep, 1}, reverse=True):
             edges = self.narrow_edges(edges, len(fields), n_steps)
 
             def body(_, loop_state, n_steps=n_steps):
                 memory, edges, step, summary = loop_state
-                memory, edges = self.advance_memory(memory, edges, step, flags, n_steps, planes(step))
+                memory, edges = self.advance_memory(memory, edges, step, flags, n_steps, planes_of_pass_at(step))
                 if update:
-                    # The barrier keeps the next pass, which writes into the memory, after `update`.
-                    summary = update(summary, self.views(memory, planes(step + n_steps)(0)[0][indices]), step + n_steps)
+                    planes = planes_of_pass_at(step + n_steps)(0)[0][indices]
+                    summary = update(summary, self.views(memory, planes), step + n_steps)
+                    # The barrier keeps the next sweep, which overwrites the memory, after `update`.
                     memory, summary = jax.lax.optimization_barrier((memory, summary))
                 return memory, edges, step + n_steps, summary
 
             memory, edges, step, summary = jax.lax.fori_loop(0, n // n_steps, body, (memory, edges, step, summary))
             n = n % n_steps
-        return self.get(memory, planes(step)(0)[0][indices]), summary
+        return self.get(memory, planes_of_pass_at(step)(0)[0][indices]), summary
 
     def edges_of(self, fields, n_steps: int):
         return Edges.from_fields(fields, n_steps * self.halo, self.extent)
 
     def narrow_edges(self, edges, n_fields: int, n_steps: int):
-        """The edges that passes of `n_steps` steps need: of all fields, or, for one step, of those that it reads."""
-        return edges.narrow(n_fields if n_steps > 1 else len(self.step_code.programs[0].reads), n_steps * self.halo)
+        """The edges that sweeps of `n_steps` steps need: of all fields, or, for one step, of those it reads."""
+        return edges.narrow(
+            n_fields if n_steps > 1 else len(self.step_code.programs[0].halo_fields), n_steps * self.halo
+        )
 
     def put_into_new_memory(self, planes, fields):
         """A new memory with the fields in these planes; the other planes hold finite numbers."""
@@ -201,7 +205,7 @@ class NativeCalls:
         return [view(plane) for plane in planes]
 
     def flags(self, skip_land: bool = False):
-        """The Flag (job.h) of each group of columns: 1 where land is within reach of the computed cells.
+        """The Flag (pass_arguments.h) of each group of columns: COAST where land is within reach of the computed cells.
 
         With `skip_land`, cells far from any water are skipped. They keep their values in the memory, which neighbouring
         cells read, so all planes must hold finite numbers.
@@ -218,7 +222,9 @@ class NativeCalls:
         field_reach = max(code.halo, code.static_halo) + MAX_COLUMN_SHIFT
         warmup_rows = max(s.warmup_rows for s in code.schedules)
         east_reach = field_reach + max(s.west_reach for s in code.schedules)
-        writes_only_carry = set(code.fields) <= set(carry_field_names(self.kernel.scheme, self.kernel.method))
+        writes_only_carry = set(code.fields) <= set(
+            carry_field_names(self.generated_step.scheme, self.generated_step.method)
+        )
         row_reach = 0 if writes_only_carry else field_reach
         windows["water"] = row_reach, row_reach + warmup_rows, field_reach, east_reach
         window_reaches = {
@@ -226,71 +232,73 @@ class NativeCalls:
             for name, window in windows.items()
             for side, reach in zip(("south", "north", "west", "east"), window, strict=True)
         }
-        call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
+        call = jax.ffi.ffi_call("swmodel_land_flags", result, vmap_method="sequential")
         return call(self.static.mask_bits, **int64_attributes(skip_land=skip_land, **window_reaches))
 
-    def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
+    def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes_of_pass):
         """Run all passes of `n_steps` steps from `step` on; returns the memory and the edges for the next pass.
 
-        planes(pass, steps_later=0) is the array `planes` (see the module) of a pass, `steps_later` steps later.
+        planes_of_pass(pass, steps_later=0) is the array `planes` (see the module) of a pass, `steps_later` steps later.
         """
         code, static, (rows, columns) = self.step_code, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.halo
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
         scalars = self.step_scalars(step, n_steps)
-        arrays = extent, scalars, static.slip, static.row_statics, static.fields, static.mask_bits
+        arrays = extent, scalars, static.slip, static.row_statics, static.statics, static.mask_bits
         exceeds_cache = len(code.fields) * self.plane_size * self.dtype.itemsize > CACHE_BYTES
         options = self.memory_layout | int64_attributes(
-            function=function_address(self.request), threads=self.kernel.threads, exceeds_cache=exceeds_cache
+            function=function_address(self.request), threads=self.generated_step.threads, exceeds_cache=exceeds_cache
         )
         for pass_number, program in enumerate(code.programs):
-            n_sent = len(code.fields if n_steps > 1 else program.sends)
+            n_sent = len(code.fields if n_steps > 1 else program.sent_fields)
             column, row = array((n_sent, rows, halo)), array((n_sent, halo, columns))
             call = jax.ffi.ffi_call(
-                "swmodel_step",
+                "swmodel_run_pass",
                 [array(memory.shape), column, column, row, row],
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            if pass_number == 0 or not code.is_split_by_fronts:
+            if pass_number == 0 or not code.is_split_by_smoothness:
                 halos = edges.exchange(halo, self.transport, self.extent)
-            if pass_number == 0 and code.is_split_by_fronts:
-                flags_of_passes = self.pass_flags(memory, planes(0), halos, extent, flags)
-            flags_of_pass = flags_of_passes[pass_number] if code.is_split_by_fronts else flags
+            if pass_number == 0 and code.is_split_by_smoothness:
+                flags_of_passes = self.pass_flags(memory, planes_of_pass(0), halos, extent, flags)
+            flags_of_pass = flags_of_passes[pass_number] if code.is_split_by_smoothness else flags
             options["pass"] = np.int64(pass_number)
-            memory, *edges = call(memory, planes(pass_number), *halos, *arrays, flags_of_pass, **options)
+            memory, *edges = call(memory, planes_of_pass(pass_number), *halos, *arrays, flags_of_pass, **options)
             edges = Edges(*edges)
         return memory, edges
 
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
-        """The flags [3, ...] of the passes of `generate.split_by_fronts`; `flags` are those of land."""
+        """The flags [3, ...] of the passes of `generate.split_by_smoothness`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
         # Nothing may be skipped if a term acts at rest, or on a tape, where each step has its own planes.
-        acts_at_rest = any(term.acts_at_rest for term in self.kernel.scheme.active_terms)
+        acts_at_rest = any(term.acts_at_rest for term in self.generated_step.scheme.active_terms)
         options = self.memory_layout | int64_attributes(
             itemsize=self.dtype.itemsize,
             rows=rows,
             columns=columns,
             halo=self.halo,
-            margin=self.kernel.static_halo,
+            static_halo=self.generated_step.static_halo,
             field_index=code.fields.index("h"),
-            exchange_index=code.programs[0].reads.index("h"),
+            exchange_index=code.programs[0].halo_fields.index("h"),
             mark_row=function_address(self.request, "swmodel_mark_row"),
-            warmup_rows_breaking=code.schedules[0].warmup_rows,
-            warmup_rows_smooth=code.schedules[1].warmup_rows,
-            skip_unchanged=self.kernel.rotates_planes and not acts_at_rest,
+            warmup_rows_breaking=code.schedules[BREAKING_PASS].warmup_rows,
+            warmup_rows_smooth=code.schedules[SMOOTH_PASS].warmup_rows,
+            skip_unchanged=self.generated_step.rotates_planes and not acts_at_rest,
         )
         thickness = self.static.scalars["drying_thickness"].reshape(())
+        # A little stricter than the limits, so that rounding marks no cell as smooth that is not.
         limits = jnp.stack(
             [1.001 * THIN_LAYER_LIMITS[1] * thickness, jnp.asarray(0.999 * BREAKING_LIMITS[0], self.dtype), thickness]
         )
-        names = self.kernel.scheme.state_type._fields
+        names = self.generated_step.scheme.state_type._fields
         histories = [self.field_indices([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
         arrays = (memory, planes, *halos, extent, self.static.depth, self.static.mask_bits, flags, limits)
         arrays += (jnp.asarray(histories, jnp.int32),)
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
         call = jax.ffi.ffi_call("swmodel_drying_flags", result, vmap_method="sequential")
-        return call(*arrays, **options)[np.array([0, 1, 0])]
+        # The copy pass has the flags of the breaking pass.
+        return call(*arrays, **options)[np.array([BREAKING_PASS, SMOOTH_PASS, BREAKING_PASS])]
 
     def step_scalars(self, step, n_steps: int):
         """The numbers that are the same for all cells, in each of the next steps [n_steps, n].

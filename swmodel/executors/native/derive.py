@@ -38,7 +38,7 @@ def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_
             programs = [*programs[:-1], *transpose(tracing.graph, programs, live, controls)]
     if "adjoint" in derivative:
         following = [*programs[1:], programs[0]]
-        programs = [p._replace(sends=after.reads) for p, after in zip(programs, following, strict=True)]
+        programs = [p._replace(sent_fields=after.halo_fields) for p, after in zip(programs, following, strict=True)]
     return programs
 
 
@@ -61,8 +61,10 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
             outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, none).moved(ref.row, ref.column))
-        reads, sends = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.sends))
-        return Program(reads, sends, outputs)
+        halo_fields, sent_fields = (
+            (*names, *(f"d.{name}" for name in names)) for names in (program.halo_fields, program.sent_fields)
+        )
+        return Program(halo_fields, sent_fields, outputs)
 
     return [with_tangent(program) for program in programs]
 
@@ -70,7 +72,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
 def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Program]:
     """The programs that compute the adjoints of the inputs of `programs` from those of their results.
 
-    They are in the order of execution, without `sends`; `live` are the fields that are used after the last program.
+    They are in the order of execution, without `sent_fields`; `live` are the fields used after the last program.
     """
     live, transposed = set(live), []
     for program in reversed(programs):
@@ -81,8 +83,9 @@ def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Pro
                 bar = field(graph, name) + bar
             outputs[name] = to_ref(bar)
         live = (live - set(program.outputs)) | {node.value for node in bars if node.op == "field"}
-        reads = [name for (op, name), offsets in leaf_offsets(outputs).items() if op == "field" and offsets - {(0, 0)}]
-        transposed.append(Program(tuple(reads), (), outputs))
+        offsets_of_leaves = leaf_offsets(outputs).items()
+        halo_fields = [name for (op, name), offsets in offsets_of_leaves if op == "field" and offsets - {(0, 0)}]
+        transposed.append(Program(tuple(halo_fields), (), outputs))
     return transposed
 
 

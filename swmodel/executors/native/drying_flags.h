@@ -4,24 +4,28 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "ffi_arguments.h"
 
 namespace swmodel {
 
-constexpr std::uint64_t ONES = 0x0101010101010101;  // in each of eight bytes
+using Marks = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t EACH_BYTE = 0x0101010101010101;  // 1 in each of eight bytes
+enum GroupKind : std::uint8_t { SMOOTH, BREAKING, UNCHANGED };
 
 // `mark_row` of sweep.h.
 using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
 
-// A block and the halo of its thickness, the strips `west` to `north`. Static fields and flags have `margin` rows around
+// A block and the halo of its thickness, the strips `west` to `north`. Static fields and flags have `static_halo` rows around
 // the block and start `row_padding` columns west of it.
 template <class T>
 struct DryingFlags {
   const T *memory, *depth, *limits;
   const std::uint8_t* mask_bits;
   const std::int32_t *planes, *histories;
-  Index fields, static_rows, static_stride, plane_size, margin, row_padding, ny, nx, halo, stride, columns_with_halo;
+  Index n_fields, static_rows, static_stride, plane_size, static_halo, row_padding, ny, nx, halo, stride, columns_with_halo;
   const T* thickness;  // row 0, column 0 of the thickness
   const T *west, *east, *south, *north;
   MarkRow mark_row;
@@ -30,25 +34,26 @@ struct DryingFlags {
   Index rows_with_halo() const { return ny + 2 * halo; }
   // The first column of a group within the block and its halo.
   Index first_column(Index g) const { return std::clamp(g * GROUP_COLUMNS - row_padding, -halo, nx + halo); }
-  Index static_index(Index r, Index i) const { return (r + margin) * static_stride + i + row_padding; }
+  Index static_index(Index r, Index i) const { return (r + static_halo) * static_stride + i + row_padding; }
 
-  // The rows that `mark_row_groups` needs: three of sea level, from south to north, and the thickness of the last two; from column 0 on.
-  struct Rows {
-    explicit Rows(const DryingFlags& block) : width(block.groups() * GROUP_COLUMNS + 2), memory(5 * width, T(0)) {
+  // The rows that mark_row_groups needs: three of eta, from south to north, and the thickness of the middle and the northern one.
+  // Pointers are to column 0.
+  struct RowWindow {
+    explicit RowWindow(const DryingFlags& block) : width(block.groups() * GROUP_COLUMNS + 2), memory(5 * width, T(0)) {
       T* next = &memory[1 + block.row_padding];
-      for (T*& row : level) row = std::exchange(next, next + width);
+      for (T*& row : eta) row = std::exchange(next, next + width);
       for (T*& row : h) row = std::exchange(next, next + width);
     }
     Index width;
     std::vector<T> memory;
-    T *level[3], *h[2];
+    T *eta[3], *h[2];
   };
 
   // Replaces the southernmost row by row r, which is north of the others.
-  void next_row(Index r, Rows& rows) const {
-    std::rotate(rows.level, rows.level + 1, rows.level + 3);
+  void next_row(Index r, RowWindow& rows) const {
+    std::rotate(rows.eta, rows.eta + 1, rows.eta + 3);
     std::swap(rows.h[0], rows.h[1]);
-    T *const row = rows.h[1], *const level = rows.level[2];
+    T *const row = rows.h[1], *const eta = rows.eta[2];
     if (r < 0 || r >= ny) {
       std::copy_n(r < 0 ? &south[(r + halo) * columns_with_halo] : &north[(r - ny) * columns_with_halo], nx + 2 * halo, row - halo);
     } else {
@@ -56,31 +61,33 @@ struct DryingFlags {
       std::copy_n(thickness + r * stride, nx, row);
       std::copy_n(east + r * halo, halo, row + nx);
     }
-    const T* const H = &depth[static_index(r, 0)];
-    for (Index i = -halo; i < nx + halo; ++i) level[i] = row[i] - H[i];
+    const T* const depth_row = &depth[static_index(r, 0)];
+    for (Index i = -halo; i < nx + halo; ++i) eta[i] = row[i] - depth_row[i];
   }
 
   // For each group of the block and its halo: whether a cell within reach in its row breaks or is thin, and whether all its water is
   // too thin to flow; for each row, whether it has cells that break or are thin.
   struct BlockMarks {
-    Marks near_breaking, closed, has_breaking;
+    Marks near_breaking, all_closed, has_breaking;
   };
 
   // `marks` has room for the cells of all groups. The outermost cells of the halo are not marked, as their neighbours are unknown.
-  void mark_row_groups(Index r, const Rows& rows, Marks& marks, BlockMarks& found) const {
+  void mark_row_groups(Index r, const RowWindow& rows, Marks& marks, BlockMarks& found) const {
     const Index begin = row_padding + 1 - halo, end = row_padding + nx + halo - 1, n = groups();
-    const Index first = begin / GROUP_COLUMNS, last = (end + GROUP_COLUMNS - 1) / GROUP_COLUMNS, from = first * GROUP_COLUMNS - row_padding, at = static_index(r, from);
-    const T* const level[] = {rows.level[0] + from, rows.level[1] + from, rows.level[2] + from};
-    mark_row(rows.h[0] + from, level, depth + at, mask_bits + at, static_stride, last - first, limits, &marks[first * GROUP_COLUMNS]);
+    const Index first = begin / GROUP_COLUMNS, last = (end + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
+    const Index from = first * GROUP_COLUMNS - row_padding, first_cell = static_index(r, from);
+    const T* const eta[] = {rows.eta[0] + from, rows.eta[1] + from, rows.eta[2] + from};
+    mark_row(rows.h[0] + from, eta, depth + first_cell, mask_bits + first_cell, static_stride, last - first, limits,
+             &marks[first * GROUP_COLUMNS]);
     std::fill(marks.begin() + first * GROUP_COLUMNS, marks.begin() + begin, 0);
     std::fill(marks.begin() + end, marks.begin() + last * GROUP_COLUMNS, 0);
     for (Index g = first; g < last; ++g) {
-      std::uint64_t both[2];
-      static_assert(sizeof both == GROUP_COLUMNS);
-      std::memcpy(both, &marks[g * GROUP_COLUMNS], GROUP_COLUMNS);
-      const std::uint64_t any = both[0] | both[1];
-      found.closed[(r + halo) * n + g] = !(any & FLOWS * ONES);
-      if (any & BREAKING_OR_THIN * ONES) mark_groups_near(r, g, marks, found);
+      std::uint64_t words[2];
+      static_assert(sizeof words == GROUP_COLUMNS);
+      std::memcpy(words, &marks[g * GROUP_COLUMNS], GROUP_COLUMNS);
+      const std::uint64_t any = words[0] | words[1];
+      found.all_closed[(r + halo) * n + g] = !(any & FLOWS * EACH_BYTE);
+      if (any & BREAKING_OR_THIN * EACH_BYTE) mark_groups_near(r, g, marks, found);
     }
   }
 
@@ -96,29 +103,29 @@ struct DryingFlags {
     found.has_breaking[r + halo] = 1;
   }
 
-  // 1 for groups within reach of a cell that breaks or is thin.
+  // BREAKING for groups within halo rows and columns of a cell that breaks or is thin, SMOOTH for the others.
   Marks groups_near_breaking(const BlockMarks& found) const {
     const Index n = groups();
-    Marks pass_of_group(static_rows * n, 0);
+    Marks kinds(static_rows * n, SMOOTH);
     for (Index r = 0; r < rows_with_halo(); ++r) {
       if (!found.has_breaking[r]) continue;
-      const Index f = r + margin - halo;  // the row of the flags
+      const Index f = r + static_halo - halo;  // the row of the flags
       for (Index s = std::max<Index>(f - halo, 0); s <= std::min(f + halo, static_rows - 1); ++s) {
-        for (Index g = 0; g < n; ++g) pass_of_group[s * n + g] |= found.near_breaking[r * n + g];
+        for (Index g = 0; g < n; ++g) kinds[s * n + g] |= found.near_breaking[r * n + g];
       }
     }
-    return pass_of_group;
+    return kinds;
   }
 
   // Whether a row of a group does not change and did not change before, because no water around it flows.
-  bool is_unchanged(Index r, Index g, const Marks& closed) const {
+  bool is_unchanged(Index r, Index g, const Marks& all_closed) const {
     for (Index s = r; s <= r + 2 * halo; ++s) {
       for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups() - 1); ++k) {
-        if (!closed[s * groups() + k] && first_column(k) < first_column(k + 1)) return false;
+        if (!all_closed[s * groups() + k] && first_column(k) < first_column(k + 1)) return false;
       }
     }
     const Index i = std::max<Index>(first_column(g), 0), n = std::min(first_column(g + 1), nx) - i;
-    for (Index f = 0; f < fields; ++f) {
+    for (Index f = 0; f < n_fields; ++f) {
       const T* rows[3];
       for (int age = 0; age < 3; ++age) {
         rows[age] = memory + planes[histories[3 * f + age]] * plane_size + r * stride + row_padding + i;
@@ -131,18 +138,18 @@ struct DryingFlags {
     return true;
   }
 
-  // Fills the flags of a pass over the groups where `pass_of_group` is `pass`. The pass also computes up to `warmup_rows` rows south of
-  // them without writing them (UNWRITTEN).
-  void fill_flags(const Marks& pass_of_group, std::uint8_t pass, std::uint8_t warmup_rows, std::uint8_t min_flag, const std::uint8_t* land,
-            std::uint8_t* out) const {
+  // Fills the flags of the pass over the groups of one kind. The pass also computes up to warmup_rows rows south of them, without
+  // writing these (UNWRITTEN).
+  void fill_flags(const Marks& kinds, GroupKind kind, std::uint8_t warmup_rows, std::uint8_t min_flag, const std::uint8_t* land_flags,
+                  std::uint8_t* out) const {
     const Index n = groups();
     Marks rows(n, 0);
     std::uint8_t* const __restrict needed = rows.data();  // how many rows from here to the south the pass computes
     for (Index f = static_rows; f-- > 0;) {
-      const std::uint8_t *const here = &pass_of_group[f * n], *const below = &land[f * n];
+      const std::uint8_t *const here = &kinds[f * n], *const below = &land_flags[f * n];
       std::uint8_t* const __restrict to = &out[f * n];
       for (Index g = 0; g < n; ++g) {
-        const bool is_own = here[g] == pass;
+        const bool is_own = here[g] == kind;
         needed[g] = is_own ? warmup_rows + 1 : needed[g] - (needed[g] > 0);
         const std::uint8_t flag = below[g] > min_flag ? below[g] : min_flag;
         to[g] = (flag == SKIPPED) | !needed[g] ? std::uint8_t(SKIPPED) : std::uint8_t(flag + (is_own ? 0 : UNWRITTEN));
@@ -157,7 +164,7 @@ struct DryingFlags {
 // Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; mask_bits; flags; limits (thickness of thin water, m,
 // relative bend of breaking water, thickness that closes faces, m); numbers of the fields h, u, v, ... now and in the memory [n, 3].
 template <class T>
-ffi::Error drying_flags_in(Arguments& args) {
+ffi::Error compute_drying_flags(Arguments& args) {
   DryingFlags<T> block{};
   block.memory = args.next<T>();
   block.planes = args.next<std::int32_t>();
@@ -168,12 +175,12 @@ ffi::Error drying_flags_in(Arguments& args) {
   block.mask_bits = args.next<std::uint8_t>();
   block.static_rows = args.dimension(0);
   block.static_stride = args.dimension(1);
-  const auto* land = args.next<std::uint8_t>();
+  const auto* land_flags = args.next<std::uint8_t>();
   block.limits = args.next<T>();
   block.histories = args.next<std::int32_t>();
-  block.fields = args.dimension(0);
+  block.n_fields = args.dimension(0);
   block.mark_row = reinterpret_cast<MarkRow>(args["mark_row"]);
-  block.margin = args["margin"];
+  block.static_halo = args["static_halo"];
   block.row_padding = args["row_padding"];
   block.plane_size = args["plane_size"];
   const Index halo = args["halo"], columns_with_halo = args["columns"] + 2 * halo, rows = args["rows"], field = args["exchange_index"];
@@ -191,11 +198,11 @@ ffi::Error drying_flags_in(Arguments& args) {
 
   const Index ny = extent[0], nx = extent[1], rows_with_halo = block.rows_with_halo(), groups = block.groups();
   typename DryingFlags<T>::BlockMarks found{Marks(rows_with_halo * groups), Marks(rows_with_halo * groups), Marks(rows_with_halo)};
-  const Index n_parts = std::clamp<Index>(rows_with_halo / 8, 1, std::max<Index>(1, args.pool.num_threads()));
-  parallel_for(args.pool, n_parts, [&](Index part) {
-    const Index begin = std::max(part * rows_with_halo / n_parts - halo, 1 - halo);
-    const Index end = std::min((part + 1) * rows_with_halo / n_parts - halo, ny + halo - 1);
-    typename DryingFlags<T>::Rows around(block);
+  const Index n_bands = std::clamp<Index>(rows_with_halo / 8, 1, std::max<Index>(1, args.pool.num_threads()));
+  parallel_for(args.pool, n_bands, [&](Index band) {
+    const Index begin = std::max(band * rows_with_halo / n_bands - halo, 1 - halo);
+    const Index end = std::min((band + 1) * rows_with_halo / n_bands - halo, ny + halo - 1);
+    typename DryingFlags<T>::RowWindow around(block);
     Marks marks(groups * GROUP_COLUMNS);
     block.next_row(begin - 1, around);
     block.next_row(begin, around);
@@ -204,19 +211,20 @@ ffi::Error drying_flags_in(Arguments& args) {
       block.mark_row_groups(r, around, marks, found);
     }
   });
-  Marks pass_of_group = block.groups_near_breaking(found);
+  Marks kinds = block.groups_near_breaking(found);
   if (args["skip_unchanged"]) {
-    parallel_for(args.pool, n_parts, [&](Index part) {
-      for (Index at = part * ny / n_parts * groups; at < (part + 1) * ny / n_parts * groups; ++at) {
-        const Index r = at / groups, g = at % groups;
-        auto& mark = pass_of_group[at + block.margin * groups];
-        if (mark && block.first_column(g) < nx && block.first_column(g + 1) > 0 && block.is_unchanged(r, g, found.closed)) mark = 2;
+    parallel_for(args.pool, n_bands, [&](Index band) {
+      for (Index group_index = band * ny / n_bands * groups; group_index < (band + 1) * ny / n_bands * groups; ++group_index) {
+        const Index r = group_index / groups, g = group_index % groups;
+        auto& kind = kinds[group_index + block.static_halo * groups];
+        if (kind != BREAKING || block.first_column(g) >= nx || block.first_column(g + 1) <= 0) continue;
+        if (block.is_unchanged(r, g, found.all_closed)) kind = UNCHANGED;
       }
     });
   }
   auto* const flags = args.out<std::uint8_t>(0);
-  block.fill_flags(pass_of_group, 1, args["warmup_rows_breaking"], COAST, land, flags);
-  block.fill_flags(pass_of_group, 0, args["warmup_rows_smooth"], WATER, land, flags + block.static_rows * groups);
+  block.fill_flags(kinds, BREAKING, args["warmup_rows_breaking"], COAST, land_flags, flags);
+  block.fill_flags(kinds, SMOOTH, args["warmup_rows_smooth"], WATER, land_flags, flags + block.static_rows * groups);
   return ffi::Error::Success();
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .body import LoopBody, variable_name
-from .expressions import product
-from .fuse import recomputed_nodes
+from .body import LoopBody
+from .expressions import coefficient_product, variable_name
 from .graph import Coefficient, Node, Program, Ref, read_offsets
+from .rewrite import recomputed_nodes
 from .schedule import LoopSchedule
 
 
@@ -26,16 +26,16 @@ class Emitter:
 
     Args:
         number: of the pass.
-        open_water_refs: from `fuse.open_water_refs`.
-        is_split_by_fronts: whether other passes write the groups that this one skips.
+        open_water_refs: from `rewrite.open_water_refs`.
+        is_split_by_smoothness: whether other passes write the groups that this one skips.
+        has_water_loop: whether groups without land have a separate loop; else they are computed as near land.
 
     Attributes:
-        carriers, idle_nodes: from `fuse.recomputed_nodes`: carriers of forms on water; nodes not needed on water.
-        has_water_loop: whether groups without land have a separate loop.
+        carriers, idle_nodes: from `rewrite.recomputed_nodes`: carriers of forms on water; nodes not needed on water.
         variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
         loop_constants: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_pointers`.
         ring_buffers: {depth: the nodes with ring buffers of this depth}, in the order of memory.
-        coefficients: the Coefficients.
+        coefficients: the Coefficients with names, in the order of the array k.
         mask_offsets: (row, vector, column) of the masks that an iteration depends on.
     """
 
@@ -45,13 +45,14 @@ class Emitter:
         program: Program,
         numbering: Numbering,
         open_water_refs: dict[Node, Ref],
-        is_split_by_fronts: bool,
+        is_split_by_smoothness: bool,
+        has_water_loop: bool,
     ):
         self.struct_name, self.program, self.numbering = f"Pass{number}", program, numbering
-        self.open_water_refs, self.is_split_by_fronts = open_water_refs, is_split_by_fronts
+        self.open_water_refs, self.has_water_loop = open_water_refs, has_water_loop
+        self.is_split_by_smoothness = is_split_by_smoothness
         recomputed, self.carriers, self.idle_nodes = recomputed_nodes(program, open_water_refs)
         self.schedule = schedule = LoopSchedule(program, recomputed)
-        self.has_water_loop = not is_split_by_fronts or number == 1  # other passes are computed as near land
         self.variables = {key: f"x{n}" for n, key in enumerate(schedule.row_values)}
         self.max_age = dict.fromkeys(schedule.row_values, 0)
         self.loop_constants: dict[str, str] = {}
@@ -64,25 +65,32 @@ class Emitter:
             self.ring_buffers.setdefault(depth, []).append(node)
         used = schedule.fields_read | set(program.outputs) | set(program.output_planes)
         #: The fields that are read or written; those with reads of neighbours come first.
-        self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in numbering.fields if name in used)]))
+        self.fields_used = list(
+            dict.fromkeys([*program.halo_fields, *(name for name in numbering.fields if name in used)])
+        )
 
     def text(self) -> str:
         near_land = LoopBody(self, None)
         self.record_idle_masks()
         on_water = LoopBody(self, self.open_water_refs)
-        program, fields, s, pointers = self.program, self.numbering.fields, self.schedule, self.pointers
-        statics = {number: near_land.statics.get(number, set()) | on_water.statics.get(number, set())
-                   for number in (*near_land.statics, *on_water.statics)}  # fmt: skip
+        program, fields, schedule, pointers = self.program, self.numbering.fields, self.schedule, self.pointers
+        statics = {
+            number: near_land.statics.get(number, set()) | on_water.statics.get(number, set())
+            for number in (*near_land.statics, *on_water.statics)
+        }
         outputs = f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"
         streaming_flags, stores = self.stores()
         prefetch_lines = self.prefetches(on_water.statics)
-        static_pointers = [(variable_name("s", number, row), f"rows.static_field({number}, {row})")
-                  for number, rows in statics.items() for row in sorted(rows)]  # fmt: skip
-        reads, sends, used = (
-            [fields.index(n) for n in some] for some in (program.reads, program.sends, self.fields_used)
-        )
-        following = [fields.index(program.plane_after(name)) for name in fields]
-        constants = [f"k[{n}] = {product(k, self.numbering.scalars)};" for n, k in enumerate(self.coefficients)]
+        static_pointers = [
+            (variable_name("s", number, row), f"rows.static_field({number}, {row})")
+            for number, rows in statics.items()
+            for row in sorted(rows)
+        ]
+        sent, used = ([fields.index(name) for name in names] for names in (program.sent_fields, self.fields_used))
+        plane_after = [fields.index(program.plane_after(name)) for name in fields]
+        constants = [
+            f"k[{n}] = {coefficient_product(k, self.numbering.scalars)};" for n, k in enumerate(self.coefficients)
+        ]
 
         def iteration(body, idle):
             last = self.ring_buffer_stores(idle)
@@ -97,22 +105,22 @@ class Emitter:
         return f"""
 template <class T>
 struct {self.struct_name} {{
-  static constexpr int FIELDS = {len(fields)};
-  static constexpr bool SPLIT_BY_FRONTS = {str(self.is_split_by_fronts).lower()};
-  static constexpr int NORTH_REACH = {s.north_reach}, WARMUP_ROWS = {s.warmup_rows};
-  static constexpr int EAST_VECTORS = {s.east_vectors}, WEST_REACH = {s.west_reach};
+  static constexpr int N_FIELDS = {len(fields)}, N_HALO_FIELDS = {len(program.halo_fields)};
+  static constexpr bool SPLIT_BY_SMOOTHNESS = {str(self.is_split_by_smoothness).lower()};
+  static constexpr int NORTH_REACH = {schedule.north_reach}, WARMUP_ROWS = {schedule.warmup_rows};
+  static constexpr int EAST_VECTORS = {schedule.east_vectors}, WEST_REACH = {schedule.west_reach};
   static constexpr int RING_DEPTHS[] = {{{listed([*self.ring_buffers, 0])}}};
   static constexpr int RINGS_PER_DEPTH[] = {{{listed([*map(len, self.ring_buffers.values()), 0])}}};
-  static constexpr int RING_ROWS = {sum(depth for _, depth in s.ring_buffers.values())};
-  static constexpr int READS[] = {{{listed(reads)}}}, SENDS[] = {{{listed(sends)}}};
-  static constexpr int USED[] = {{{listed(used)}}}, NEXT[] = {{{listed(following)}}};
-  static constexpr int CONSTANTS = {len(self.coefficients) + 1};
-  static void constants(const T* values, T* k) {{
+  static constexpr int RING_ROWS = {sum(depth for _, depth in schedule.ring_buffers.values())};
+  static constexpr int USED_FIELDS[] = {{{listed(used)}}}, SENT_FIELDS[] = {{{listed(sent)}}};
+  static constexpr int PLANE_AFTER[] = {{{listed(plane_after)}}};
+  static constexpr int N_CONSTANTS = {len(self.coefficients) + 1};
+  static void fill_constants(const T* values, T* k) {{
 {block(constants, 4)}
   }}
   template <class V, bool LAND>
-  static void row(const RowAccess<T, {self.struct_name}>& rows, const T* k, const ColumnRun* run, const ColumnRun* end,
-                  bool prefetches) {{
+  static void compute_row(const RowAccess<T, {self.struct_name}>& rows, const T* k, const ColumnRun* run,
+                          const ColumnRun* end, bool prefetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {block([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
 {block([f"const T* const {name} = {source};" for name, source in static_pointers], 4)}
@@ -181,32 +189,32 @@ struct {self.struct_name} {{
         return [self.variables[key] + (f"_{age}" if age else "") for age in range(self.max_age[key] + 1)]
 
     def stores(self) -> tuple[list[str], list[str]]:
-        """The flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
+        """The flags of outputs with streaming stores, and the stores of all outputs; adds their pointers."""
         fields, read, streaming_flags, stores = self.numbering.fields, self.schedule.fields_read, [], []
         for slot, n in self.program.output_planes.items():
-            self.pointers[f"o{n}"] = f"rows.target({fields.index(slot)})"
+            self.pointers[f"o{n}"] = f"rows.output({fields.index(slot)})"
             streaming_flags.append(
-                f"const bool bypass{n} = rows.bypasses_cache({fields.index(slot)}, {str(slot in read).lower()});"
+                f"const bool streams{n} = rows.uses_streaming_store({fields.index(slot)}, {str(slot in read).lower()});"
             )
-            stores.append(f"store(o{n} + i, out{n}, bypass{n} && inner);")
+            stores.append(f"store(o{n} + i, out{n}, streams{n} && inner);")
         return streaming_flags, stores
 
     def prefetches(self, statics: dict) -> list[str]:
-        """The prefetches, except of outputs that are written past the cache; adds pointers to fields."""
+        """The prefetches, except of outputs with streaming stores; adds pointers to fields."""
         program, fields, read = self.program, self.numbering.fields, self.schedule.fields_read
         streamed = {name: n for name, n in program.output_planes.items() if name not in read}
         lines = []
         for name in self.fields_used:
-            row = self.schedule.north_reach if name in program.reads else 0
+            row = self.schedule.north_reach if name in program.halo_fields else 0
             pointer = self.pointer("f", "field", fields.index(name), row)
-            unless = f"if (!bypass{streamed[name]}) " if name in streamed else ""
+            unless = f"if (!streams{streamed[name]}) " if name in streamed else ""
             lines.append(f"{unless}prefetch<{int(name in program.output_planes)}>({pointer} + prefetched);")
         lines += [
             f"prefetch<0>({variable_name('s', number, max(rows))} + prefetched);" for number, rows in statics.items()
         ]
         positions = [
             "  const Index ahead = i + PREFETCH_COLUMNS;",
-            "  const Index prefetched = ahead < run->end ? ahead : ahead + run->prefetch_jump;",
+            "  const Index prefetched = ahead < run->prefetch_end ? ahead : ahead + run->prefetch_jump;",
         ]
         return ["if (prefetches) {", *positions, *indented(lines), "}"]
 

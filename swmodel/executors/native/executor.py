@@ -14,21 +14,21 @@ from ...setup.setup import Setup
 from ..xla import JaxExecutor
 from . import request_of
 from .calls import NativeCalls
-from .kernel import StepKernel, choose_steps_per_sweep, register
+from .generated_step import GeneratedStep, choose_steps_per_sweep, register
 
 
-def make_loop(kernel: StepKernel, transport):
+def make_loop(calls_class: type[NativeCalls], generated_step: GeneratedStep, transport):
     """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
     def loop(carry: Carry, static, dt, n, update=None, summary=()):
-        return NativeCalls(kernel, static, dt, transport).advance(carry, n, update, summary)
+        return calls_class(generated_step, static, dt, transport).advance(carry, n, update, summary)
 
     return loop
 
 
-def make_replace_fields(indices: tuple[int, ...], transport):
-    """Make the function (fields, values) -> the fields of one block, with `values` at these indices."""
-    return lambda fields, values: fields.at[np.array(indices)].set(values)
+def make_replace_statics(indices: tuple[int, ...], transport):
+    """Make the function (statics, values) -> the static fields of one block, with `values` at these indices."""
+    return lambda statics, values: statics.at[np.array(indices)].set(values)
 
 
 class NativeExecutor(JaxExecutor):
@@ -38,7 +38,7 @@ class NativeExecutor(JaxExecutor):
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: the fastest number.
-        threads: see `kernel.StepKernel`.
+        threads: see `generated_step.GeneratedStep`.
     """
 
     name = "native"
@@ -52,43 +52,46 @@ class NativeExecutor(JaxExecutor):
         reach = scheme.halo_width * steps_per_sweep
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
-        kernel = StepKernel(scheme, method, scheme.static_halo_of(steps_per_sweep), steps_per_sweep, threads)
-        self.set_kernel_and_loop(setup, transport, kernel, make_loop)
+        generated_step = GeneratedStep(scheme, method, scheme.static_halo_of(steps_per_sweep), steps_per_sweep, threads)
+        self.set_step_and_loop(setup, transport, generated_step, NativeCalls)
 
-    def set_kernel_and_loop(self, setup: Setup, transport, kernel: StepKernel, make_loop):
-        self.kernel, self._setup, self.transport = kernel, setup, transport
-        self._static_halos = kernel.static_halo, kernel.row_padding(request_of(setup).step_code)
-        super().__init__(setup, transport, self._make_static(), (make_loop, kernel))
-        self.single_step_loop = make_loop, kernel._replace(steps_per_sweep=1)
+    def set_step_and_loop(self, setup: Setup, transport, generated_step: GeneratedStep, calls_class):
+        self.generated_step, self._setup, self.transport = generated_step, setup, transport
+        self._static_halos = generated_step.static_halo, generated_step.row_padding(request_of(setup).step_code)
+        super().__init__(setup, transport, self._make_static(), (make_loop, calls_class, generated_step))
+        self.single_step_loop = make_loop, calls_class, generated_step._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
-        return self.kernel.static_of(grid, params, self.transport.shape)
+        return self.generated_step.static_of(grid, params, self.transport.shape)
 
     def replace_params(self, params: dict, varying) -> None:
         """See `registry.Executor`; only the static fields that change are computed again, where possible."""
-        kernel, kinds = self.kernel, self.static.kinds
-        varying_fields = [name for name, is_field in record_param_kinds(kernel.scheme.varying).items() if is_field]
-        indices = kernel.static_indices_of(kinds, self._setup.dtype, varying_fields)
+        generated_step, kinds = self.generated_step, self.static.kinds
+        varying_fields = [
+            name for name, is_field in record_param_kinds(generated_step.scheme.varying).items() if is_field
+        ]
+        indices = generated_step.static_indices_of(kinds, self._setup.dtype, varying_fields)
         if indices is None:
             self.static = self._make_static(varying)
             return
 
         def changed_static(block):
-            params = varying(block, kernel.static_halo)
+            params = varying(block, generated_step.static_halo)
             scalars = {name: params[name] for name in self.static.scalars if name in params}
-            return scalars, kernel.static_fields_at(indices, kinds, params, block.shape) if indices else ()
+            return scalars, generated_step.static_fields_at(indices, kinds, params, block.shape) if indices else ()
 
-        scalars, fields = self.transport.make_arrays(changed_static, self._static_halos)
+        scalars, values = self.transport.make_arrays(changed_static, self._static_halos)
         self.static = replace(self.static, scalars=self.static.scalars | scalars)
         if indices:
-            program = cached_jit(make_replace_fields, indices, self.transport, donate_argnums=0)
-            self.static = replace(self.static, fields=program(self.static.fields, fields))
+            program = cached_jit(make_replace_statics, indices, self.transport, donate_argnums=0)
+            self.static = replace(self.static, statics=program(self.static.statics, values))
 
     def _make_static(self, varying=None):
         """`static_of` the blocks of this process; `varying` as in `replace_params`, None: coefficients at the start."""
-        setup, halo = self._setup, self.kernel.static_halo
+        setup, generated_step, halo = self._setup, self.generated_step, self.generated_step.static_halo
 
         def static(block):
-            return self.kernel.static_of(setup.grid(block, halo), setup.params(block, halo, varying), block.shape)
+            grid, params = setup.grid(block, halo), setup.params(block, halo, varying)
+            return generated_step.static_of(grid, params, block.shape)
 
         return self.transport.make_arrays(static, self._static_halos)

@@ -1,6 +1,6 @@
-"""One operation of a graph as an expression in C++, for every kind of machine code.
+"""One operation of a graph as a C++ expression, for the native step and for CUDA kernels.
 
-Each target says how it reads operands and masks; this module fixes the order of operations, and so the bits.
+Each of them says how it reads operands and masks; this module fixes the order of operations, and so the bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .operations import OPERATIONS
 
 #: C++'s names of the precisions.
 CPP_TYPES = {"float32": "float", "float64": "double"}
-#: The bits of a cell (vector.h) for masks that are 0 or 1.
+#: The bit of each mask that is 0 or 1 in a cell's mask bits; see vector.h.
 MASK_BITS = {"wet": 1, "open_u": 2, "open_v": 4, "open_boundary_u": 64, "open_boundary_v": 128}
 #: What remains of a multiply-add once its product is computed.
 SUM_AFTER_PRODUCT = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
@@ -49,12 +49,17 @@ def expression(
     return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
 
 
-def product(k: Coefficient, value_names: list[str]) -> str:
+def coefficient_product(k: Coefficient, value_names: list[str]) -> str:
     """The C++ expression of a Coefficient; new names are appended. The order of its factors fixes its bits."""
     text = f"T({k.number!r})"
     for name, power in k.powers:
         text += f" {'*' if power > 0 else '/'} values[{index_in(value_names, name)}]" * abs(power)
     return text
+
+
+def variable_name(letter: str, number, *offsets: int) -> str:
+    """The name of a C++ variable for a value at offsets in rows and columns; "m" is their minus sign."""
+    return "_".join([f"{letter}{number}", *map(str, offsets)]).replace("-", "m")
 
 
 def index_in(names: list, name) -> int:

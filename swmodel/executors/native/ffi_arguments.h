@@ -1,13 +1,14 @@
-// The arguments of a foreign function, and the threads that it may use.
+// The arguments of an FFI handler, and the threads that it may use.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "job.h"
+#include "pass_arguments.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace swmodel {
@@ -34,11 +35,11 @@ void parallel_for(ffi::ThreadPool& pool, Index n, const Task& task) {
   while (progress->done.load(std::memory_order_acquire) < n) std::this_thread::yield();
 }
 
-// The arguments of a foreign function: arrays in their order, results, and numbers by name.
+// The arguments of an FFI handler: arrays in order, results by number, attributes by name.
 class Arguments {
  public:
-  Arguments(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers)
-      : pool(pool), arrays_(arrays), results_(results), numbers_(numbers) {}
+  Arguments(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary attributes)
+      : pool(pool), arrays_(arrays), results_(results), attributes_(attributes) {}
 
   ffi::ThreadPool pool;
 
@@ -59,16 +60,14 @@ class Arguments {
   // Bytes per number of the results.
   Index itemsize() const { return result(0).element_type() == ffi::F32 ? 4 : 8; }
   std::size_t n_results() const { return results_.size(); }
-  Index operator[](const char* name) const { return *numbers_.get<std::int64_t>(name); }
+  Index operator[](const char* name) const { return *attributes_.get<std::int64_t>(name); }
 
  private:
   ffi::RemainingArgs arrays_;
   ffi::RemainingRets results_;
-  ffi::Dictionary numbers_;
+  ffi::Dictionary attributes_;
   const std::int64_t* dimensions_ = nullptr;
   std::size_t number_ = 0;
 };
-
-using Marks = std::vector<std::uint8_t>;
 
 }  // namespace swmodel

@@ -1,4 +1,4 @@
-"""Generates the C++ of the step of a scheme: the step is traced, fused, scheduled and written."""
+"""Generates the C++ of the step of a scheme: the step is traced, rewritten, scheduled and emitted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from .derive import leaf_offsets, step_programs
 from .emit import Emitter, Numbering
 from .expressions import CPP_TYPES
-from .fuse import assign_columns, fuse_multiply_adds, hoist_static_parts, open_water_refs, programs_outside_fronts
 from .graph import Node, Program, Ref, nodes_of
+from .rewrite import assign_columns, fuse_multiply_adds, hoist_static_parts, open_water_refs, programs_in_smooth_sea
 from .schedule import LoopSchedule
 from .trace import Tracing, scalar_names
 
@@ -20,8 +20,8 @@ FILE_TEMPLATE = """#include "sweep.h"
 namespace swmodel {{
 {passes}
 extern "C" __attribute__((visibility("default")))
-std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1, void* space) {{
-{calls}
+std::size_t swmodel_run_phase(const PassArguments* args, int pass, int phase, Index j0, Index j1, void* workspace) {{
+{phases}
   return 0;
 }}
 
@@ -31,14 +31,16 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
 #: The function that marks breaking and thin water before the passes of a step with drying.
 MARK_ROW_TEMPLATE = """
 extern "C" __attribute__((visibility("default")))
-void swmodel_mark_row(const void* h, const void* level, const void* depth, const std::uint8_t* mask_bits,
+void swmodel_mark_row(const void* h, const void* eta, const void* depth, const std::uint8_t* mask_bits,
                       Index row_stride, Index groups, const void* limits, std::uint8_t* marks) {{
-  mark_row(static_cast<const {type}*>(h), static_cast<const {type}* const*>(level), static_cast<const {type}*>(depth),
+  mark_row(static_cast<const {type}*>(h), static_cast<const {type}* const*>(eta), static_cast<const {type}*>(depth),
            mask_bits, row_stride, groups, static_cast<const {type}*>(limits), marks);
 }}
 """
 
-CALL_TEMPLATE = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
+PHASE_TEMPLATE = "  if (pass == {number}) return run_phase<{type}, Pass{number}>(*args, phase, j0, j1, workspace);"
+#: The passes of a step that `split_by_smoothness` splits.
+BREAKING_PASS, SMOOTH_PASS, COPY_PASS = range(3)
 #: Largest number of steps that a process caches; each run with user terms has its own.
 MAX_CACHED_STEPS = 128
 
@@ -58,7 +60,7 @@ class StepCode(NamedTuple):
     open_water_refs: dict[Node, Ref]  # the simplified form of each node where there is no land around
     halo: int  # largest distance at which fields are read
     static_halo: int  # largest distance at which static fields and masks are read
-    is_split_by_fronts: bool  # whether the passes are those of `split_by_fronts`
+    is_split_by_smoothness: bool  # whether the passes are those of `split_by_smoothness`
     mask_offsets: frozenset[tuple[int, int, int]]  # (row, vector, column) of masks that an iteration depends on
 
 
@@ -82,58 +84,70 @@ def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes:
     halo, static_halo = max_reach(programs, ("field",)), max_reach(programs, ("static", "row_static", "mask"))
     programs, static_refs = hoist_static_parts(graph, programs)
     programs = fuse_multiply_adds(graph, programs)
-    is_split_by_fronts = scheme.drying and not derivative
-    programs = assign_columns(graph, split_by_fronts(graph, *programs) if is_split_by_fronts else programs)
+    is_split_by_smoothness = scheme.drying and not derivative
+    programs = split_by_smoothness(graph, *programs) if is_split_by_smoothness else programs
+    programs = assign_columns(graph, programs)
     fields_read = [node.value for node in nodes_of(programs) if node.op == "field"]
-    fields = dict.fromkeys([*programs[0].reads, *(name for p in programs for name in p.outputs), *fields_read])
-    names, water_refs = Numbering(list(fields)), open_water_refs(graph, programs)
-    emitters = [Emitter(n, program, names, water_refs, is_split_by_fronts) for n, program in enumerate(programs)]
-    name = CPP_TYPES[str(np.dtype(dtype))]
+    fields = dict.fromkeys([*programs[0].halo_fields, *(name for p in programs for name in p.outputs), *fields_read])
+    numbering, water_refs = Numbering(list(fields)), open_water_refs(graph, programs)
+    emitters = [
+        Emitter(
+            n, program, numbering, water_refs, is_split_by_smoothness, n == SMOOTH_PASS or not is_split_by_smoothness
+        )
+        for n, program in enumerate(programs)
+    ]
+    cpp_type = CPP_TYPES[str(np.dtype(dtype))]
     source = FILE_TEMPLATE.format(
-        mark_row=MARK_ROW_TEMPLATE.format(type=name) if is_split_by_fronts else "",
+        mark_row=MARK_ROW_TEMPLATE.format(type=cpp_type) if is_split_by_smoothness else "",
         passes="".join(emitter.text() for emitter in emitters),
-        calls="\n".join(CALL_TEMPLATE.format(number=n, type=name) for n in range(len(programs))),
+        phases="\n".join(PHASE_TEMPLATE.format(number=n, type=cpp_type) for n in range(len(programs))),
     )
     return StepCode(
         source,
-        tuple(names.fields),
-        tuple(names.statics),
-        tuple(names.row_statics),
-        {name: static_refs[name] for name in (*names.statics, *names.row_statics)},
-        tuple(names.scalars),
+        tuple(numbering.fields),
+        tuple(numbering.statics),
+        tuple(numbering.row_statics),
+        {name: static_refs[name] for name in (*numbering.statics, *numbering.row_statics)},
+        tuple(numbering.scalars),
         tuple(programs),
         tuple(emitter.schedule for emitter in emitters),
-        plane_cycle(programs, names.fields),
+        plane_cycle(programs, numbering.fields),
         water_refs,
         halo,
         static_halo,
-        is_split_by_fronts,
+        is_split_by_smoothness,
         frozenset().union(*(emitter.mask_offsets for emitter in emitters)),
     )
 
 
-def split_by_fronts(graph, program: Program) -> list[Program]:
+def split_by_smoothness(graph, program: Program) -> list[Program]:
     """Split the program into passes over breaking or thin water, over the smooth sea, and again over the former.
 
     The first pass writes into spare fields, because the second reads and overwrites the fields; the third copies back.
     """
     spare_names = {name: f"spare.{name}" for name in program.outputs}
-    first = program._replace(sends=program.sends[:1])  # neighbours get what the last pass sends
+    # Neighbours use only the edges of the last pass, but a result needs at least one field.
+    first = program._replace(sent_fields=program.sent_fields[:1])
     breaking = first._replace(
         outputs={spare_names[name]: ref for name, ref in program.outputs.items()}, planes_after={}
     )
     copies = {name: Ref(graph.leaf("field", spare)) for name, spare in spare_names.items()}
-    return [breaking, *programs_outside_fronts(graph, [first]), program._replace(outputs=copies)]
+    return [breaking, *programs_in_smooth_sea(graph, [first]), program._replace(outputs=copies)]
 
 
 def plane_cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
-    """Find `StepCode.planes_by_step`."""
+    """The planes of the fields after 0, 1, ... steps, until they repeat: `StepCode.planes_by_step`."""
     first = np.arange(len(fields))
     permutation = first[[fields.index(p.plane_after(name)) for p in programs[-1:] for name in fields]]
     planes = [first]
     while (after := planes[-1][permutation]).tolist() != first.tolist():
         planes.append(after)
     return np.array(planes, np.int32)
+
+
+def round_up(number: int, multiple: int) -> int:
+    """The smallest multiple of `multiple` that is not below `number`."""
+    return -(-number // multiple) * multiple
 
 
 def max_reach(programs: list[Program], ops) -> int:

@@ -56,9 +56,9 @@ class Node:
         return f"{self.op}:{self.number}"
 
 
-#: Leaves in memory, readable at any column; all leaves.
-LEAVES_IN_MEMORY = ("static", "row_static", "mask", "number")
-LEAVES = ("field", *LEAVES_IN_MEMORY)
+#: Leaves that are constant during a run and readable at any column; all leaves.
+STATIC_LEAVES = ("static", "row_static", "mask", "number")
+LEAVES = ("field", *STATIC_LEAVES)
 #: Operations that give a condition.
 CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
 
@@ -153,7 +153,7 @@ def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[N
     nodes = {node.number: node for node in roots}
     queue = [-number for number in nodes]
     heapify(queue)
-    while queue:  # the latest node first, because no other node in the queue depends on it
+    while queue:  # largest number first: no node in the queue depends on it
         node = nodes[-heappop(queue)]
         if node in stored and node not in roots:
             continue
@@ -205,7 +205,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A number times integer powers of named values, the same for all cells; only lengths have negative powers."""
+    """A number times integer powers of named values, the same for all cells."""
 
     number: float = 1.0
     powers: tuple[tuple[str, int], ...] = ()
@@ -240,7 +240,7 @@ class Coefficient:
 
 
 ONE = Coefficient()
-#: Names that are never zero.
+#: Names of values that are never zero.
 NONZERO_NAMES = ("dx", "dy")
 
 
@@ -252,10 +252,12 @@ def divides(a: Coefficient, b: Coefficient) -> bool:
 class Program(NamedTuple):
     """The computation of one pass over the cells."""
 
-    reads: tuple[str, ...]  # the fields that are read at neighbouring cells, in the order of the State
-    sends: tuple[str, ...]  # the fields that the next pass reads
+    halo_fields: tuple[str, ...]  # fields that are read at neighbouring cells, in the order of the halos
+    #: Fields whose edges the pass returns: those that the next pass reads at neighbouring cells; see also
+    #: `generate.split_by_smoothness`.
+    sent_fields: tuple[str, ...]
     outputs: dict[str, Ref]  # the written values, by the names of the fields
-    planes_after: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
+    planes_after: Mapping[str, str] = MappingProxyType({})  # {field: the field whose memory it takes over in the pass}
 
     def plane_after(self, name: str) -> str:
         """The field in whose memory a field is after the pass."""

@@ -14,7 +14,8 @@ class Operation(NamedTuple):
     """The properties of an operation."""
 
     value: Callable  # function (xp, k, *operands) -> value
-    #: C++ with functions of vector.h; {0}, {1}, ... are the operands, {k} is k; "": call the function of the same name.
+    #: C++ with functions of vector.h or device_functions.h; {0}, {1}, ... are the operands, {k} is k; "": call the
+    #: function of the same name.
     cpp: str = ""
     #: Function (xp, k, value, *operands) -> [for each operand: function that multiplies an adjoint or tangent b by the
     #: derivative with respect to it]; None: the operation appears only after differentiation.
@@ -72,7 +73,7 @@ OPERATIONS = FUNCTIONS | {
     "fma": Operation(lambda xp, k, a, b, c: a * b + c, "mad({0}, {1}, {2})", n_operations=2),
     "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", n_operations=2),
     "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", n_operations=2),
-    "same": Operation(lambda xp, k, a: a, "{0}"),
+    "identity": Operation(lambda xp, k, a: a, "{0}"),
     "zero_in_smooth_sea": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], n_operations=0),
     "abs": unary("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
     "power": Operation(

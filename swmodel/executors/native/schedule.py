@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from .fuse import MAX_COLUMN_SHIFT
-from .graph import LEAVES, LEAVES_IN_MEMORY, Node, Program, Ref, topological
+from .graph import LEAVES, STATIC_LEAVES, Node, Program, Ref, topological
+from .rewrite import MAX_COLUMN_SHIFT
 
 #: Operations above which a value is stored in a ring buffer rather than computed again.
 MAX_RECOMPUTED_OPERATIONS = 3
@@ -50,9 +50,7 @@ class LoopSchedule:
     def __init__(self, program: Program, recomputed: set[Node]):
         self.recomputed, self.ring_buffers = recomputed, {}
         self.row_values: dict[tuple[Node, int], RowValue] = {}
-        nodes = [
-            n for n in topological(program.outputs.values()) if n not in recomputed and n.op not in LEAVES_IN_MEMORY
-        ]
+        nodes = [n for n in topological(program.outputs.values()) if n not in recomputed and n.op not in STATIC_LEAVES]
         rows_of: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
 
         def require(node, row, vector):
@@ -88,7 +86,7 @@ class LoopSchedule:
 
     def operands(self, ref: Ref) -> list[Ref]:
         """The refs with row values that a ref reads; recomputed nodes are replaced by their operands."""
-        if ref.node.op in LEAVES_IN_MEMORY:
+        if ref.node.op in STATIC_LEAVES:
             return []
         return [r for arg in ref.args for r in self.operands(arg)] if ref.node in self.recomputed else [ref]
 

@@ -1,4 +1,4 @@
-// The interface between XLA and compiled steps: foreign functions with the arrays that calls.py lists.
+// The interface between XLA and compiled steps: XLA FFI handlers, whose arrays calls.py lists.
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,9 @@
 
 namespace swmodel {
 
-using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
+using RunPhase = std::size_t (*)(const PassArguments*, int pass, int phase, Index j0, Index j1, void* workspace);
+
+constexpr const char* COPIED = "XLA copied the memory of the step, which must be updated in place";
 
 // The workspace of this thread: at least `bytes` bytes, aligned to a cache line.
 void* workspace(std::size_t bytes) {
@@ -21,65 +23,69 @@ void* workspace(std::size_t bytes) {
   return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
-// One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; scalars [levels, n]; slip;
+// One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; scalars [steps, n]; slip;
 // row_statics; statics; mask_bits; flags. Results: the same memory; edges west, east, south, north.
-ffi::Error step(Arguments args) {
-  Job job{};
-  job.fields = const_cast<void*>(args.next());
-  if (args.out(0) != job.fields) return ffi::Error::Internal("the fields of the native step were copied");
-  job.planes = args.next<std::int32_t>();
-  job.west = args.next();
-  job.rows = args.dimension(1);
-  job.halo = args.dimension(2);
-  job.east = args.next();
-  job.south = args.next();
-  job.columns = args.dimension(2) - 2 * job.halo;
-  job.north = args.next();
+ffi::Error run_pass(Arguments args) {
+  PassArguments pass_args{};
+  pass_args.memory = const_cast<void*>(args.next());
+  if (args.out(0) != pass_args.memory) return ffi::Error::Internal(COPIED);
+  pass_args.planes = args.next<std::int32_t>();
+  pass_args.west = args.next();
+  pass_args.rows = args.dimension(1);
+  pass_args.halo = args.dimension(2);
+  pass_args.east = args.next();
+  pass_args.south = args.next();
+  pass_args.columns = args.dimension(2) - 2 * pass_args.halo;
+  pass_args.north = args.next();
   const auto* extent = args.next<std::int32_t>();
-  job.ny = extent[0];
-  job.nx = extent[1];
-  job.scalars = args.next();
-  job.levels = args.dimension(0);
-  job.scalars_per_level = args.dimension(1);
-  job.halo_per_level = job.halo / job.levels;
+  pass_args.ny = extent[0];
+  pass_args.nx = extent[1];
+  pass_args.scalars = args.next();
+  pass_args.n_steps = args.dimension(0);
+  pass_args.scalars_per_step = args.dimension(1);
+  pass_args.halo_per_step = pass_args.halo / pass_args.n_steps;
   const void* slip = args.next();
-  job.slip = args.itemsize() == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
-  job.row_statics = args.next();
-  job.statics = args.next();
-  job.mask_bits = args.next<std::uint8_t>();
-  job.margin = (args.dimension(0) - job.rows) / 2;
-  job.static_stride = args.dimension(1);
-  job.flags = args.next<std::uint8_t>();
-  job.exceeds_cache = args["exceeds_cache"];
-  job.row_padding = args["row_padding"];
-  job.stride = args["stride"];
-  job.plane_size = args["plane_size"];
+  pass_args.slip = args.itemsize() == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
+  pass_args.row_statics = args.next();
+  pass_args.statics = args.next();
+  pass_args.mask_bits = args.next<std::uint8_t>();
+  pass_args.static_halo = (args.dimension(0) - pass_args.rows) / 2;
+  pass_args.static_stride = args.dimension(1);
+  pass_args.flags = args.next<std::uint8_t>();
+  pass_args.exceeds_cache = args["exceeds_cache"];
+  pass_args.row_padding = args["row_padding"];
+  pass_args.stride = args["stride"];
+  pass_args.plane_size = args["plane_size"];
   std::size_t number = 1;
-  for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = args.out(number++);
+  for (auto* edge : {&pass_args.edge_west, &pass_args.edge_east, &pass_args.edge_south, &pass_args.edge_north}) *edge = args.out(number++);
 
-  const auto call = reinterpret_cast<Call>(args["function"]);
+  const auto run_phase = reinterpret_cast<RunPhase>(args["function"]);
   const int pass = args["pass"];
-  const Index threads = args["threads"], max_blocks = threads ? threads : std::max<Index>(1, args.pool.num_threads());
-  // A block has many rows, because those of its halo are computed twice; it may have few if the number of threads is given.
-  const Index min_rows = std::max<Index>(threads ? job.halo : std::max<Index>(8 * job.halo, 8), 1);
-  const Index blocks = std::clamp<Index>(job.ny / min_rows, 1, max_blocks);
-  const std::size_t bytes = (call(&job, pass, 0, 0, 0, nullptr) + 63) / 64 * 64;
-  auto* const space = static_cast<std::byte*>(workspace(blocks * bytes));
-  const auto run_phase = [&](int phase) {
-    return [&, phase](Index b) { call(&job, pass, phase, b * job.ny / blocks, (b + 1) * job.ny / blocks, space + b * bytes); };
+  const Index threads = args["threads"], max_bands = threads ? threads : std::max<Index>(1, args.pool.num_threads());
+  // Bands of rows, one for each thread. They are not thin, because rows around a band are copied and some are computed twice;
+  // callers that set the number of threads, as tests do, allow thin ones.
+  const Index min_rows = std::max<Index>(threads ? pass_args.halo : std::max<Index>(8 * pass_args.halo, 8), 1);
+  const Index bands = std::clamp<Index>(pass_args.ny / min_rows, 1, max_bands);
+  const std::size_t band_bytes = (run_phase(&pass_args, pass, WORKSPACE_BYTES, 0, 0, nullptr) + 63) / 64 * 64;
+  auto* const space_of_bands = static_cast<std::byte*>(workspace(bands * band_bytes));
+  const auto task_of_phase = [&](Phase phase) {
+    return [&, phase](Index band) {
+      const Index j0 = band * pass_args.ny / bands, j1 = (band + 1) * pass_args.ny / bands;
+      run_phase(&pass_args, pass, phase, j0, j1, space_of_bands + band * band_bytes);
+    };
   };
-  for (Index b = 0; b < blocks; ++b) run_phase(1)(b);
-  parallel_for(args.pool, blocks, run_phase(2));
+  for (Index band = 0; band < bands; ++band) task_of_phase(SAVE_ROWS)(band);
+  parallel_for(args.pool, bands, task_of_phase(COMPUTE));
   return ffi::Error::Success();
 }
 
 // Calls copy(field, row) for all rows of the fields [ny, nx], on several threads.
 template <class Copy>
-void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
-  const Index blocks = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
-  parallel_for(pool, blocks, [&](Index b) {
+void parallel_for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
+  const Index bands = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
+  parallel_for(pool, bands, [&](Index band) {
     for (Index f = 0; f < fields; ++f) {
-      for (Index r = b * rows / blocks; r < (b + 1) * rows / blocks; ++r) copy(f, r);
+      for (Index r = band * rows / bands; r < (band + 1) * rows / bands; ++r) copy(f, r);
     }
   });
 }
@@ -105,10 +111,10 @@ ffi::Error put(Arguments args) {
   if (!args.has_more()) {
     ask_for_large_pages(memory, args.result(0).size_bytes());
   } else if (args.next() != memory) {
-    return ffi::Error::Internal("the memory of the native step was copied");
+    return ffi::Error::Internal(COPIED);
   }
   const Index row_padding = args["row_padding"], stride = args["stride"], plane_size = args["plane_size"];
-  for_rows(args.pool, count, rows, [&](Index f, Index r) {
+  parallel_for_rows(args.pool, count, rows, [&](Index f, Index r) {
     std::memcpy(memory + (planes[f] * plane_size + r * stride + row_padding) * itemsize, fields[f] + r * columns * itemsize, columns * itemsize);
   });
   return ffi::Error::Success();
@@ -116,7 +122,7 @@ ffi::Error put(Arguments args) {
 
 // Copies a row, with 0 for each -0, because on land the sign of a zero depends on which cells were skipped.
 template <class T>
-void copy_row(const void* from, Index n, void* to) {
+void copy_without_negative_zeros(const void* from, Index n, void* to) {
   for (Index i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i] + T(0);
 }
 
@@ -127,21 +133,22 @@ ffi::Error get(Arguments args) {
   const auto shape = args.result(0).dimensions();
   const Index itemsize = args.itemsize(), rows = shape[0], columns = shape[1];
   const Index row_padding = args["row_padding"], stride = args["stride"], plane_size = args["plane_size"];
-  for_rows(args.pool, args.n_results(), rows, [&](Index f, Index r) {
-    const auto copy = itemsize == 4 ? copy_row<float> : copy_row<double>;
-    copy(memory + (planes[f] * plane_size + r * stride + row_padding) * itemsize, columns, args.out<std::byte>(f) + r * columns * itemsize);
+  parallel_for_rows(args.pool, args.n_results(), rows, [&](Index f, Index r) {
+    const auto copy = itemsize == 4 ? copy_without_negative_zeros<float> : copy_without_negative_zeros<double>;
+    const auto* const from = memory + (planes[f] * plane_size + r * stride + row_padding) * itemsize;
+    copy(from, columns, args.out<std::byte>(f) + r * columns * itemsize);
   });
   return ffi::Error::Success();
 }
 
-// Numbers of rows and columns on each side of a group.
-struct Window {
+// Rows and columns around a group, on each side.
+struct WindowReach {
   Index south, north, west, east;
 };
 
-// For every group, whether a cell in the window around it is marked.
+// For each group, whether any cell within its window is marked.
 template <class Marked>
-Marks any_marked_near(const std::uint8_t* cells, Index rows, Index columns, const Window& window, const Marked& marked) {
+Marks any_marked_near(const std::uint8_t* cells, Index rows, Index columns, const WindowReach& window, const Marked& marked) {
   const Index groups = (columns + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
   Marks in_row(rows * groups), found(rows * groups, 0);
   std::vector<Index> n_before(columns + 1, 0);  // marked cells to the west
@@ -162,12 +169,12 @@ Marks any_marked_near(const std::uint8_t* cells, Index rows, Index columns, cons
 }
 
 // The Flag of every group of columns: COAST if land is in its window; with `skip_land`, SKIPPED if no water is.
-ffi::Error flag(Arguments args) {
+ffi::Error land_flags(Arguments args) {
   const auto* cells = args.next<std::uint8_t>();
   const Index rows = args.dimension(0), columns = args.dimension(1);
   const auto window = [&](const std::string& name) {
     const auto reach = [&](const char* side) { return args[(name + side).c_str()]; };
-    return Window{reach("_south"), reach("_north"), reach("_west"), reach("_east")};
+    return WindowReach{reach("_south"), reach("_north"), reach("_west"), reach("_east")};
   };
   const Marks land = any_marked_near(cells, rows, columns, window("land"), [](std::uint8_t cell) { return cell != ALL_WATER; });
   auto* const flags = args.out<std::uint8_t>(0);
@@ -178,19 +185,21 @@ ffi::Error flag(Arguments args) {
   return ffi::Error::Success();
 }
 
-// See `drying_flags_in`.
-ffi::Error drying_flags(Arguments args) { return args["itemsize"] == 4 ? drying_flags_in<float>(args) : drying_flags_in<double>(args); }
+// See `compute_drying_flags`.
+ffi::Error drying_flags(Arguments args) {
+  return args["itemsize"] == 4 ? compute_drying_flags<float>(args) : compute_drying_flags<double>(args);
+}
 
 template <ffi::Error (*FUNCTION)(Arguments)>
-ffi::Error ffi_entry(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
-  return FUNCTION(Arguments(pool, arrays, results, numbers));
+ffi::Error ffi_entry(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary attributes) {
+  return FUNCTION(Arguments(pool, arrays, results, attributes));
 }
 
 auto ffi_binding() { return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets().Attrs(); }
-XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_step, ffi_entry<step>, ffi_binding());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_run_pass, ffi_entry<run_pass>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_put, ffi_entry<put>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_get, ffi_entry<get>, ffi_binding());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_flag, ffi_entry<flag>, ffi_binding());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_land_flags, ffi_entry<land_flags>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_drying_flags, ffi_entry<drying_flags>, ffi_binding());
 
 // See FfiLibrary in parallel/ffi_libraries.py.

@@ -1,9 +1,10 @@
 """The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
 
 Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, in a cache folder
-of the user. The name of a library is a digest of its text, the compiler's options and the processor; the compiler does
-not matter, because the text fixes all rounding. One process compiles while others wait: it writes the library into a
-temporary folder, tries to load it, and moves it into the cache. Libraries that other users can write are never used.
+of the user. The name of a library is a digest of its source and headers, the compiler's options and the instruction
+set; the compiler does not matter, because the source fixes all rounding. One process compiles while others wait: it
+writes the library into a temporary folder, tries to load it, and moves it into the cache. Libraries that other users
+can write are never used.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .generate import MAX_CACHED_STEPS, StepCode, generate
 HERE = Path(__file__).parent
 #: Libraries that were installed with the package.
 PREBUILT_FOLDER = HERE / "built"
-FLAGS = (
+COMPILER_OPTIONS = (
     "-std=c++17",
     "-O3",
     "-ffp-contract=off",
@@ -44,8 +45,8 @@ FLAGS = (
     "-fPIC",
     "-w",
 )
-#: Largest number of libraries in a cache.
-MAX_CACHED_LIBRARIES = 500
+#: Largest number of files of one kind (.so, .cubin) in the cache.
+MAX_CACHED_FILES = 500
 #: Seconds after which a compiler is stopped.
 COMPILER_TIMEOUT_SECONDS = 300
 
@@ -70,10 +71,10 @@ class StepRequest(NamedTuple):
         except RecursionError:
             raise UsageError("a term has a longer chain of operations than the native step allows") from None
 
-    def library_name(self, instructions: str) -> str:
-        """The file name of the library for these instructions: a digest of all inputs of the compilation."""
+    def library_name(self, march: str) -> str:
+        """The file name of the library for a value of `instructions()`: a digest of all inputs of the compilation."""
         headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
-        inputs = (self.step_code.source, FLAGS, extra_options(), instructions, platform.machine())
+        inputs = (self.step_code.source, COMPILER_OPTIONS, extra_options(), march, platform.machine())
         return hashlib.sha256(headers + repr(inputs).encode()).hexdigest()[:24] + ".so"
 
 
@@ -90,7 +91,7 @@ def instructions() -> str:
 
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
-def function_address(request: StepRequest, name: str = "swmodel_call") -> int:
+def function_address(request: StepRequest, name: str = "swmodel_run_phase") -> int:
     """The address of a function of a step; compiles the step at first use."""
     try:
         library = ctypes.CDLL(str(library_of(request)))
@@ -163,7 +164,7 @@ def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def publish(new_file: Path, target: Path) -> None:
-    """Move a new file to its place in the cache; remove the oldest files of the folder beyond MAX_CACHED_LIBRARIES."""
+    """Move a new file to its place in the cache; remove the oldest files of the folder beyond MAX_CACHED_FILES."""
     new_file.chmod(0o500)
     with new_file.open("rb") as file:
         os.fsync(file.fileno())  # otherwise a power cut could leave a file of zeros under this name
@@ -172,7 +173,7 @@ def publish(new_file: Path, target: Path) -> None:
         files_by_age = sorted(
             target.parent.glob(f"{'[0-9a-f]' * 24}{target.suffix}"), key=lambda path: path.stat().st_mtime
         )
-        for old in files_by_age[:-MAX_CACHED_LIBRARIES]:
+        for old in files_by_age[:-MAX_CACHED_FILES]:
             old.unlink()
             old.with_suffix(".lock").unlink(missing_ok=True)
 
@@ -195,8 +196,8 @@ REQUIRED_CPU_FLAGS = {
 }
 
 
-def has_instructions(instructions: str) -> bool:
-    return set(REQUIRED_CPU_FLAGS.get(instructions, ())) <= set(cpuinfo().split())
+def has_instructions(march: str) -> bool:
+    return set(REQUIRED_CPU_FLAGS.get(march, ())) <= set(cpuinfo().split())
 
 
 def cpuinfo() -> str:
@@ -213,22 +214,24 @@ def cache_folder() -> Path:
         for parent in (*reversed(folder.parents), folder):
             parent.mkdir(mode=0o700, exist_ok=True)
     except (OSError, RuntimeError) as error:
-        raise SetupError(f"there is no folder for compiled steps: {error}") from None
+        raise SetupError(f"the folder for compiled steps cannot be made: {error}") from None
     for parent in folder.parents:
         status = parent.stat()
-        if status.st_uid not in (os.geteuid(), 0) or (status.st_mode & WRITABLE and not status.st_mode & stat.S_ISVTX):
+        if status.st_uid not in (os.geteuid(), 0) or (
+            status.st_mode & WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX
+        ):
             raise SetupError(f"{folder} is not used, because other users can write to {parent}: set SWMODEL_CACHE")
     return require_private(folder)
 
 
 #: Permission to write, for the group or for anybody.
-WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_private(path: Path) -> Path:
     """Return the path. SetupError: other users can write to it."""
     status = path.stat()
-    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE:
+    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:
         raise SetupError(f"{path} is not used, because other users can write to it: chmod go-w, or set SWMODEL_CACHE")
     return path
 
@@ -238,7 +241,7 @@ def compiler() -> list[str]:
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
-    raise SetupError("there is no C++ compiler for the step")
+    raise SetupError("no C++ compiler was found for the native step: set CXX")
 
 
 def compile_into(target: Path, request: StepRequest, march: str) -> None:
@@ -263,7 +266,6 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
                 (line for line in result.stderr.splitlines() if "error" in line), f"exit code {result.returncode}"
             )
             raise SetupError(f"{program[0]} cannot compile the step: {line}")
-        library.chmod(0o500)
         try:
             ctypes.CDLL(str(library))
         except OSError as error:
@@ -273,7 +275,7 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
 
 def options_for(march: str) -> list[str]:
     """The compiler's options for the instructions of an architecture."""
-    options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
+    options = [*COMPILER_OPTIONS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
     return [*options, *(["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else [])]
 
 

@@ -193,14 +193,16 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     return graph.operation("scale", ref, k=x.coefficient)
 
 
-#: Limits of a coefficient: at most MAX_FACTORS factors, and a number between 1/MAX_NUMBER and MAX_NUMBER.
-MAX_FACTORS, MAX_NUMBER = 8, 1e12
+#: Limits of a coefficient: at most MAX_FACTORS factors, and a number between 1/MAX_COEFFICIENT and MAX_COEFFICIENT.
+MAX_FACTORS, MAX_COEFFICIENT = 8, 1e12
 
 
 def limit_coefficient(x: Symbol) -> Symbol:
-    """x, as one value if its coefficient exceeds MAX_FACTORS or MAX_NUMBER."""
+    """x, as one value if its coefficient exceeds MAX_FACTORS or MAX_COEFFICIENT."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
-    within_limits = 1 / MAX_NUMBER < number < MAX_NUMBER and sum(abs(power) for _, power in powers) <= MAX_FACTORS
+    within_limits = (
+        1 / MAX_COEFFICIENT < number < MAX_COEFFICIENT and sum(abs(power) for _, power in powers) <= MAX_FACTORS
+    )
     return x if within_limits or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
 
 

@@ -135,8 +135,8 @@ class Tracing:
         outputs = prefixed_refs("", carry.state)
         for number, group in enumerate(carry.memory):
             outputs |= prefixed_refs(f"memory{number}.", group)
-        reads = (*outputs,) if self.scheme.forward_backward else names
-        program = Program(reads, reads, outputs)
+        halo_fields = (*outputs,) if self.scheme.forward_backward else names
+        program = Program(halo_fields, halo_fields, outputs)
         return [program.without_copies() if rotates_planes else program]
 
     def stages(self, method: RungeKutta, step, separate_stages: bool) -> list[Program]:
@@ -154,8 +154,8 @@ class Tracing:
             outputs = prefixed_refs(next_prefix, after) | (
                 prefixed_refs(f"tendency{number}.", F) if is_reused[number] else {}
             )
-            reads, sends = (tuple(where + name for name in start._fields) for where in (prefix, next_prefix))
-            programs.append(Program(reads, sends, outputs))
+            halo_fields, sent_fields = (tuple(each + name for name in start._fields) for each in (prefix, next_prefix))
+            programs.append(Program(halo_fields, sent_fields, outputs))
         return programs
 
 

@@ -1,11 +1,11 @@
 // Vectors of numbers, as wide as those of the processor, with the operations that generated loops use.
 //
-// Each lane is computed by the same expression, whatever its position. Products and sums are fused where `mad` says so and
-// nowhere else (-ffp-contract=off), so that vectors of any width give the same bits.
+// Each lane is computed by the same expression, whatever its position. Products and sums are fused where mad says so and
+// nowhere else (-ffp-contract=off), so vectors of any width give the same bits on processors with fused multiply-add; others
+// round the product, too.
 #pragma once
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #if defined(__x86_64__)
@@ -14,24 +14,22 @@
 
 namespace swmodel {
 
-using Index = std::ptrdiff_t;
-
 #if defined(__AVX512F__) && defined(__AVX512VL__)
-constexpr int BYTES = 64;
+constexpr int VECTOR_BYTES = 64;
 #elif defined(__AVX2__)
-constexpr int BYTES = 32;
+constexpr int VECTOR_BYTES = 32;
 #else
-constexpr int BYTES = 16;
+constexpr int VECTOR_BYTES = 16;
 #endif
 
 #define SWMODEL_INLINE static inline __attribute__((always_inline))
 
 template <class T>
 struct Pack {
-  typedef T Vector __attribute__((vector_size(BYTES)));
-  typedef T Unaligned __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
+  typedef T Vector __attribute__((vector_size(VECTOR_BYTES)));
+  typedef T Unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(alignof(T)), may_alias));
   using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-  typedef Integer Integers __attribute__((vector_size(BYTES)));
+  typedef Integer Integers __attribute__((vector_size(VECTOR_BYTES)));
 };
 template <class V>
 using Number = std::remove_reference_t<decltype(V{}[0])>;
@@ -46,10 +44,10 @@ template <class V>
 SWMODEL_INLINE void store(Number<V>* p, V v) {
   *reinterpret_cast<typename Pack<Number<V>>::Unaligned*>(p) = v;
 }
-// Writes past the cache if `bypass` is set and the processor can; p must then be aligned to the size of a vector.
+// A streaming (non-temporal) store if streaming is set and the processor has one; p must then be aligned to a vector.
 template <class V>
-SWMODEL_INLINE void store(Number<V>* p, V v, bool bypass) {
-  if (!bypass) return store(p, v);
+SWMODEL_INLINE void store(Number<V>* p, V v, bool streaming) {
+  if (!streaming) return store(p, v);
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   _mm512_stream_si512((__m512i*)p, (__m512i)v);
 #elif defined(__AVX2__)
@@ -60,7 +58,7 @@ SWMODEL_INLINE void store(Number<V>* p, V v, bool bypass) {
   store(p, v);
 #endif
 }
-SWMODEL_INLINE void finish_stores() {
+SWMODEL_INLINE void fence_streaming_stores() {
 #if defined(__x86_64__)
   _mm_sfence();
 #endif
@@ -126,7 +124,7 @@ SWMODEL_INLINE V shifted(V a, V b) {
 #endif
 #endif
 }
-// The same of several vectors in a row, for lanes beyond the first vector.
+// The same from several vectors in a row, for FIRST beyond the first vector.
 template <int FIRST, class V, class... More>
 SWMODEL_INLINE V shifted(V a, V b, V c, More... more) {
   if constexpr (FIRST < LANES<V>) return shifted<FIRST>(a, b);
@@ -162,7 +160,7 @@ SWMODEL_INLINE V cbrt(V a) {
   return x == 0 ? a : a < 0 ? -better : better;
 }
 
-// Functions without an instruction, lane by lane: slow, and as exact as those of the mathematical library.
+// Functions without a vector instruction, lane by lane: slow, with the accuracy of the mathematical library.
 #define SWMODEL_LANES(NAME)                                        \
   template <class V>                                               \
   SWMODEL_INLINE V NAME(V a) {                                     \
@@ -200,7 +198,8 @@ template <int BIT, class V, class I>
 SWMODEL_INLINE V masked(V x, I cell) {
   return (cell & BIT) != 0 ? x : V{};
 }
-// The values of a table (eight numbers, twice) for the wet cells around each corner.
+// The entries of a table for the number of wet cells around each corner. The eight entries stand twice, because a shuffle of 16
+// lanes takes its index modulo 16.
 template <class V, class I>
 SWMODEL_INLINE V lookup_corner(const Number<V>* table, I cell) {
   const I around = cell >> 3;

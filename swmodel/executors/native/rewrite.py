@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, nodes_of, topological
+from .graph import CONDITIONS, STATIC_LEAVES, Graph, Node, Program, Ref, nodes_of, topological
 from .operations import OPERATIONS
 from .trace import MASKS_ON_WATER
 
@@ -25,7 +25,7 @@ def hoist_static_parts(graph: Graph, programs: list[Program]) -> tuple[list[Prog
     parts: dict[str, Ref] = {}
 
     def part(node: Node, args) -> Ref | None:
-        if not node.is_static or node.op in LEAVES_IN_MEMORY:
+        if not node.is_static or node.op in STATIC_LEAVES:
             return None
         name = f"part{node.number}"
         parts[name] = Ref(node)
@@ -101,9 +101,9 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
         if node.op in CONDITIONS and abs(column) > MAX_COLUMN_SHIFT:
             args = tuple(arg if arg.node.is_uniform_in_row else limit_shift(arg.moved(0, column)) for arg in node.args)
             return Ref(graph.node(node.op, args, node.value, node.is_static, node.is_uniform_in_row), ref.row)
-        while abs(column) > MAX_COLUMN_SHIFT and node.op not in LEAVES_IN_MEMORY:
+        while abs(column) > MAX_COLUMN_SHIFT and node.op not in STATIC_LEAVES:
             shift = MAX_COLUMN_SHIFT if column > 0 else -MAX_COLUMN_SHIFT
-            node = graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_uniform_in_row)
+            node = graph.node("identity", (Ref(node, 0, shift),), None, node.is_static, node.is_uniform_in_row)
             column -= shift
         return Ref(node, ref.row, column)
 
@@ -126,7 +126,7 @@ def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     return forms
 
 
-def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Program]:
+def programs_in_smooth_sea(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs for water where all that `operators.zero_in_smooth_sea` marks is zero, with the same bits there."""
 
     def fold(node, args):

@@ -1,4 +1,4 @@
-// The functions of the CUDA driver that launch.cc needs, for kernels compiled by a C++ compiler.
+// A stand-in for the CUDA driver: the functions that launch.cc needs, for kernels compiled by a C++ compiler.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -14,9 +14,9 @@ int cuLibraryGetGlobal(unsigned long long* address, size_t* bytes, void* library
   *bytes = *static_cast<long*>(size);
   return 0;
 }
-int cuLaunchKernel(void* kernel, unsigned x, unsigned y, unsigned, unsigned threads, unsigned rows, unsigned, unsigned, void*,
-                   void** arguments, void**) {
-  reinterpret_cast<void (*)(void*, int, int, int, int)>(kernel)(arguments[0], x, y, threads, rows);
+int cuLaunchKernel(void* kernel, unsigned grid_x, unsigned grid_y, unsigned, unsigned block_x, unsigned block_y, unsigned,
+                   unsigned, void*, void** arguments, void**) {
+  reinterpret_cast<void (*)(void*, int, int, int, int)>(kernel)(arguments[0], grid_x, grid_y, block_x, block_y);
   return 0;
 }
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void*) {

@@ -1,4 +1,4 @@
-"""The steps of native calls: scheme and stepper, static fields, and the number of steps in one pass."""
+"""What native calls compute: scheme, stepper and static fields, and how many steps one sweep takes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from ...ocean.scheme import Scheme
 from ...ocean.timestep import Method, RungeKutta
 from ...parallel import ffi_libraries
 from . import library_unsupported_reason, load_foreign_calls
+from .generate import round_up
 from .graph import evaluate, leaf_names
 from .step_library import StepRequest
 from .trace import MASKS_ON_WATER, kinds_of, lengths_of, scalar_names
 
-#: Columns per flag, as in job.h, and most numbers in a vector; the columns before the block are a multiple of it.
+#: Columns per flag, as in pass_arguments.h: the numbers of the longest vector. A multiple of it precedes the block.
 GROUP_COLUMNS = 16
+#: The mask bits of a cell without land around it, see `GeneratedStep.static_of`; as ALL_WATER in pass_arguments.h.
+ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
 #: Size above which the fields of a block do not stay in the cache, bytes.
 CACHE_BYTES = 32 * 2**20
 #: Steps per sweep where several are faster than one, that is, where the fields do not stay in the cache.
@@ -31,7 +34,7 @@ def register() -> None:
             f"the native step cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
         )
     library = load_foreign_calls().library
-    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_drying_flags"):
+    for name in ("swmodel_run_pass", "swmodel_put", "swmodel_get", "swmodel_land_flags", "swmodel_drying_flags"):
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
 
 
@@ -59,23 +62,24 @@ class StaticInputs:
     scalars: dict[str, Any]
     slip: Any
     row_statics: Any
-    fields: Any
+    statics: Any
     mask_bits: Any
-    depth: Any = None  # m, padded like `fields`; only with drying
+    depth: Any = None  # m, padded like `statics`; only with drying
 
 
-class StepKernel(NamedTuple):
-    """The steps of one scheme and stepper."""
+class GeneratedStep(NamedTuple):
+    """The generated step of one scheme and stepper, and how it is called."""
 
     scheme: Scheme
     method: Method
     static_halo: int  # rows and columns of the static fields around the block
-    steps_per_sweep: int = 1  # steps in one call; more than one with multistep methods and the leapfrog only
+    #: Steps per call; in the native step more than one only with multistep methods and the leapfrog.
+    steps_per_sweep: int = 1
     threads: int = 0  # largest number of threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
     rotates_planes: bool = True  # whether fields may change their planes from step to step: `Program.planes_after`
-    min_row_padding: int = 0  # smallest `row_padding`, for kernels that share a memory
+    min_row_padding: int = 0  # smallest `row_padding`, for steps that share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> StaticInputs:
         """The Grid and the Params of a block for the calls; masks are packed into one byte per cell.
@@ -98,7 +102,7 @@ class StepKernel(NamedTuple):
         corner_kind = xp.where((grid.slip == 0) & (corner_kind > 0) & (corner_kind < 4), corner_kind + 4, corner_kind)
         mask_bits = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * corner_kind
         mask_bits = (mask_bits + 64 * grid.open_boundary_u + 128 * grid.open_boundary_v).astype(np.uint8)
-        # The boundary condition is the value of s at any corner that is not interior.
+        # The boundary condition is the slip at any corner that is not interior.
         boundary_slip = xp.max(xp.where(grid.corner_weight != 1, grid.slip, 0))
         padding = self._static_padding(code)
         depth = {"depth": grid.depth}
@@ -140,7 +144,7 @@ class StepKernel(NamedTuple):
     def row_padding(self, code) -> int:
         """Columns on either side of each row, for halos and for vectors that extend beyond the block."""
         columns_beyond = max((s.east_vectors + 3) * GROUP_COLUMNS + s.west_reach for s in code.schedules)
-        return max(self.min_row_padding, -(-(self.static_halo + columns_beyond) // GROUP_COLUMNS) * GROUP_COLUMNS)
+        return max(self.min_row_padding, round_up(self.static_halo + columns_beyond, GROUP_COLUMNS))
 
     def _static_padding(self, code):
         return (0, 0), (self.row_padding(code) - self.static_halo,) * 2
@@ -154,7 +158,7 @@ def stack_fields(parts: dict, names, size, padding, dtype, xp):
     if xp is not np:
         return xp.stack(list(padded_fields)).astype(dtype)
     shape = (length + sum(more) for length, more in zip(size, padding, strict=True))
-    whole = np.empty((len(names), *shape), dtype)  # filled one by one, which needs less memory than a list of all
+    stacked = np.empty((len(names), *shape), dtype)  # filled one by one, which needs less memory than a list of all
     for number, values in enumerate(padded_fields):
-        whole[number] = values
-    return whole
+        stacked[number] = values
+    return stacked

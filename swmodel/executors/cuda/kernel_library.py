@@ -23,17 +23,27 @@ from ..native.step_library import StepRequest, read_or_make
 from .kernels import CELLS_PER_THREAD, CudaKernels, write_kernels
 
 HERE = Path(__file__).parent
+#: The headers that the kernels include.
+HEADERS = ("device_functions.h", "kernel_arguments.h")
 #: IEEE division and roots; products are fused only where the text says so; float32 denormals are flushed to zero.
-OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
-#: {package of JAX: (the NVRTC that it needs, of CUDA 13 or 12, and the first architecture that this NVRTC supports)}.
-NVRTC_LIBRARIES = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
-#: {package of JAX: the CUDA that its driver must support}.
-CUDA_VERSIONS = {"jax_cuda13_plugin": 13, "jax_cuda12_plugin": 12}
-
-#: The driver's number of the attribute for the major compute capability; the next number is for the minor one.
-COMPUTE_CAPABILITY = 75
+NVRTC_OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
+COMPUTE_CAPABILITY_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; 76 is the minor version
 
 log = logging.getLogger(__name__)
+
+
+class CudaPackage(NamedTuple):
+    """What a package of JAX for CUDA needs, and the GPUs that it supports."""
+
+    cuda_version: int  # the CUDA that the driver must support
+    nvrtc: str  # file name of the library
+    oldest_architecture: int  # the first that this NVRTC supports
+
+
+CUDA_PACKAGES = {
+    "jax_cuda13_plugin": CudaPackage(13, "libnvrtc.so.13", 75),
+    "jax_cuda12_plugin": CudaPackage(12, "libnvrtc.so.12", 50),
+}
 
 
 class KernelVariant(NamedTuple):
@@ -98,12 +108,12 @@ def driver() -> ctypes.CDLL:
 
 
 def check_driver_version() -> None:
-    """SetupError: the driver is too old for the installed packages of JAX, which then computes on the processor."""
+    """SetupError: the driver is too old for the installed packages of JAX, so JAX computes on the CPU."""
     version = ctypes.c_int()
     if error := driver().cuDriverGetVersion(ctypes.byref(version)):
-        raise SetupError(f"the CUDA driver cannot tell its version: {error_name(error)}")
+        raise SetupError(f"the CUDA driver does not report its version: {error_name(error)}")
     found, rest = divmod(version.value, 1000)
-    needed = [needed for package, needed in CUDA_VERSIONS.items() if importlib.util.find_spec(package)]
+    needed = [needs.cuda_version for package, needs in CUDA_PACKAGES.items() if importlib.util.find_spec(package)]
     if needed and found < min(needed):
         raise SetupError(
             f"the driver supports CUDA {found}.{rest // 10}, but JAX is installed for CUDA {min(needed)}: update the "
@@ -126,7 +136,7 @@ def architecture() -> str:
     """
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     error = driver().cuInit(0) or driver().cuDeviceGet(ctypes.byref(device), 0)
-    for attribute, number in (COMPUTE_CAPABILITY, major), (COMPUTE_CAPABILITY + 1, minor):
+    for attribute, number in (COMPUTE_CAPABILITY_MAJOR, major), (COMPUTE_CAPABILITY_MAJOR + 1, minor):
         error = error or driver().cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
     if error:
         raise SetupError(f"the CUDA driver finds no GPU: {error_name(error)}")
@@ -139,7 +149,7 @@ def gpu_memory_bytes() -> int:
     architecture()
     size = ctypes.c_size_t()
     if error := driver().cuDeviceTotalMem_v2(ctypes.byref(size), 0):
-        raise SetupError(f"the CUDA driver cannot tell the memory of the GPU: {error_name(error)}")
+        raise SetupError(f"the CUDA driver does not report the memory of the GPU: {error_name(error)}")
     return size.value
 
 
@@ -147,10 +157,14 @@ def gpu_memory_bytes() -> int:
 def nvrtc(architecture: str) -> ctypes.CDLL:
     """NVRTC, the compiler, for an architecture. SetupError: it is missing."""
     number = int(architecture.removeprefix("sm_"))
-    name_by_package = {package: name for package, (name, first) in NVRTC_LIBRARIES.items() if first <= number}
+    name_by_package = {
+        package: needs.nvrtc for package, needs in CUDA_PACKAGES.items() if needs.oldest_architecture <= number
+    }
     if not name_by_package:
-        oldest = min(first for _, first in NVRTC_LIBRARIES.values())
-        raise SetupError(f"the GPU is too old: it is of {architecture}, and kernels need sm_{oldest} or newer")
+        oldest = min(needs.oldest_architecture for needs in CUDA_PACKAGES.values())
+        raise SetupError(
+            f"the GPU is too old: its architecture is {architecture}, and kernels need sm_{oldest} or newer"
+        )
     names = [
         name_by_package[package]
         for package in sorted(name_by_package, key=lambda package: importlib.util.find_spec(package) is None)
@@ -175,17 +189,17 @@ def nvrtc_version(architecture: str) -> tuple[int, int]:
 
 
 def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, CudaKernels]:
-    """The binary of the kernels, and the kernels, of the first of KERNEL_VARIANTS without register spills."""
-    headers = "".join((HERE / name).read_text() for name in ("device_functions.h", "job.h"))
+    """The binary and the CudaKernels of the first of KERNEL_VARIANTS without register spills, or of the last one."""
+    headers = "".join((HERE / name).read_text() for name in HEADERS)
     for variant in KERNEL_VARIANTS:
         kernels = write_kernels(request.step_code, request.dtype, variant.cells_per_thread, variant.max_values)
         if variant.max_values is None and len(kernels.source) * np.dtype(request.dtype).itemsize > MAX_TEXT_SIZE:
             continue
-        inputs = headers, kernels.source, OPTIONS, variant.options, architecture, nvrtc_version(architecture)
+        inputs = headers, kernels.source, NVRTC_OPTIONS, variant.options, architecture, nvrtc_version(architecture)
         name = hashlib.sha256(repr(inputs).encode()).hexdigest()
 
         def make(text=kernels.source, options=variant.options) -> bytes:
-            log.info("compiling the kernels of this configuration for the GPU; this takes some seconds, only once")
+            log.info("compiling the kernels of this configuration for the GPU; this takes a few seconds, only once")
             binary, spills = compile_text(text, architecture, options)
             return spills.to_bytes(8, "little") + binary
 
@@ -198,12 +212,12 @@ def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, Cud
 def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = ()) -> tuple[bytes, int]:
     """The binary of a text for an architecture, and the bytes of register spills. UsageError: NVRTC refuses it."""
     library, program = nvrtc(architecture), ctypes.c_void_p()
-    headers = [(HERE / name).read_bytes() for name in ("device_functions.h", "job.h")]
-    names = (ctypes.c_char_p * 2)(b"device_functions.h", b"job.h")
-    arguments = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names
+    strings = ctypes.c_char_p * len(HEADERS)
+    texts, names = strings(*((HERE / name).read_bytes() for name in HEADERS)), strings(*map(str.encode, HEADERS))
+    arguments = ctypes.byref(program), text.encode(), b"step.cu", len(HEADERS), texts, names
     if error := library.nvrtcCreateProgram(*arguments):
         raise SetupError(f"NVRTC: error {error}")
-    options = [option.encode() for option in (*OPTIONS, *extra_options, f"--gpu-architecture={architecture}")]
+    options = [option.encode() for option in (*NVRTC_OPTIONS, *extra_options, f"--gpu-architecture={architecture}")]
     failed = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     compiler_log = program_output(library, program, "ProgramLog").decode(errors="replace")
     if failed:
