@@ -27,10 +27,10 @@ DT, STEPS, EVERY = 20.0, 12, 4
 WHOLE_DOMAIN = block_of_rank(0, (1, 1), NY, NX)
 
 
-def make_config(mask=None, rings=(False, False), **more):
-    """A configuration with the given mask; `rings`: whether (y, x) are periodic."""
+def make_config(mask=None, periodic=(False, False), **more):
+    """A configuration with the given mask; `periodic`: whether (y, x) are periodic."""
     fields = {"mask": np.ones((NY, NX)) if mask is None else mask}
-    options = {"grid__periodic_y": rings[0], "grid__periodic_x": rings[1], "time__dt": DT, "run__steps": STEPS}
+    options = {"grid__periodic_y": periodic[0], "grid__periodic_x": periodic[1], "time__dt": DT, "run__steps": STEPS}
     return configuration(NY, NX, fields, **(options | more))
 
 
@@ -125,7 +125,7 @@ def test_blocks_have_the_bits_of_one_and_the_exact_adjoint():
     """<H x, y> = <x, Hᵀ y> to round-off, summed over blocks; the gradient is zero on land and closed faces."""
     rng = np.random.default_rng(3)
     mask = (rng.random((NY, NX)) > 0.2).astype(float)
-    config = make_config(mask, rings=(False, True))
+    config = make_config(mask, periodic=(False, True))
     at = random_observations(config, 300)
     at = at.select(bilinear_stencils(config, at.quantity, at.x, at.y).is_covered)
     history, depth = State(*rng.standard_normal((3, STEPS // EVERY + 1, NY, NX))), rng.random((NY, NX))

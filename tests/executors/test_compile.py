@@ -142,7 +142,7 @@ def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, l
 def test_hessian_of_the_narrowest_vectors_is_symmetric(empty_cache, monkeypatch):
     """The Hessian products of this row read values farther away than a vector is long."""
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64" if platform.machine() == "x86_64" else "native")
-    config = covering_array.configuration_of("leapfrog-weno-rings-f_plane")
+    config = covering_array.configuration_of("leapfrog-weno-periodic-f_plane")
     run = config.run.model_copy(update={"executor": "native", "steps": 5})
     config = resolve_without_checks(config.model_copy(update={"run": run}))
     checks = Checks(Problem(config, ("eta", "u", "v"), lambda view, k: view.state))

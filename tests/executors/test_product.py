@@ -21,7 +21,7 @@ from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import rows_and_columns, setup_of
 
 #: Whether y and x are periodic.
-PERIODIC_YX = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
+PERIODIC_YX = {"periodic": (True, True), "periodic y": (True, False), "channel": (False, True), "basin": (False, False)}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
 NO_SLIP = {"physics__slip": "no"}
 BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
@@ -262,7 +262,7 @@ SMALL_DIKE = {"name": "dike", "line": ((100.0, 0.0, 0.4), (100.0, 240.0, 1.2), (
 SMALL_GATE = {"name": "gate", "line": ((250.0, 60.0), (450.0, 60.0)), "gate": ((3.0, 0.5), (18.0, -1.0))}
 #: Seas that flood and fall dry.
 DRYING_OPTIONS = {
-    "rings": {"grid__periodic_y": True},
+    "periodic": {"grid__periodic_y": True},
     "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
     "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
     "basin, rivers": {"grid__periodic_x": False, **SMALL_RIVERS},

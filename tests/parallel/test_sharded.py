@@ -76,7 +76,10 @@ def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
 
 
 def digests_of_spectra():
-    return [spectral_bits("rings"), spectral_bits("rings", run__transport="sharded", run__devices=4, run__layout="2x2")]
+    return [
+        spectral_bits("periodic"),
+        spectral_bits("periodic", run__transport="sharded", run__devices=4, run__layout="2x2"),
+    ]
 
 
 @pytest.mark.promise("spectra add up")

@@ -9,7 +9,7 @@ from swmodel.model.simulation import Simulation
 
 NY, NX = 13, 17
 #: Whether y and x are periodic, and the precision.
-DOMAINS = {"channel": (False, True, "float64"), "rings": (True, True, "float32")}
+DOMAINS = {"channel": (False, True, "float64"), "periodic": (True, True, "float32")}
 
 
 def spectral_bits(name, **where):

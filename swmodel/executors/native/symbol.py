@@ -1,7 +1,7 @@
 """Arrays without values on which the dynamics run: a Graph records their operations.
 
-A Symbol is the product coefficient * factor * ref of what is the same for all cells, fields that are constant during a
-run, and fields that vary. Products, shifts, and sums of values with the same factor keep the three apart.
+A Symbol is the product coefficient * factor * ref: numbers that are the same for all cells, a field that is constant
+during a run, and the rest. Products, shifts, and sums of values with the same factor keep the three apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ...errors import UsageError
 from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: The operations that are allowed on fields; values that are the same for all cells also have those of `_call_method`.
+#: The operations that are allowed on fields; values that are the same for all cells also have methods
+#: that use `_call_method`.
 SUPPORTED_OPERATIONS = (
     f"+ - * /, abs, powers with constant exponents, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 )
@@ -35,7 +36,7 @@ class Symbol:
     shape: tuple[int, ...]  # [rows, columns]; an axis of length one holds the same value for all cells
     coefficient: Coefficient = ONE  # the same for all cells
     factor: Ref | None = None  # constant during a run; None: 1
-    ref: Ref | None = None  # the rest, at the first cell; None: only the coefficient
+    ref: Ref | None = None  # the rest, as read from the first cell; None: only the coefficient
 
     __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
     __hash__ = None
@@ -47,14 +48,19 @@ class Symbol:
         return self.graph.dtype if self.ref else np.dtype(self.value().dtype)
 
     def value(self):
-        """The value of all cells, as an array [1, 1]."""
+        """The value of a Symbol that is the same for all cells, as an array [1, 1]."""
         value = self.coefficient.evaluate(self.graph.values)
         return np.full((1, 1), value, self.graph.dtype) if isinstance(value, float) else value
 
     @property
     def is_static(self) -> bool:
-        """Whether it is constant during a run."""
+        """Whether it contains no field that varies during a run; its coefficient may vary."""
         return self.ref is None or self.ref.node.is_static
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer that is the same for all cells; conditions are 1.0 or 0.0."""
+        return self.ref is None and np.issubdtype(self.dtype, np.integer)
 
     def __getitem__(self, key):
         key = key if isinstance(key, tuple) else (key,)
@@ -63,7 +69,7 @@ class Symbol:
             key = (*key[:ellipsis_index], *[slice(None)] * (3 - len(key)), *key[ellipsis_index + 1 :])
         key = (*key, *[slice(None)] * (2 - len(key)))
         if not all(isinstance(k, slice) and k.step in (None, 1) for k in key):
-            raise NotTraceable("an index of single cells of a field")
+            raise NotTraceable("indexing single cells of a field")
         spans = [range(length)[k] for length, k in zip(self.shape, key, strict=True)]
         move = [span.start if length > 1 else 0 for span, length in zip(spans, self.shape, strict=True)]
         return replace(self.moved(*move), shape=tuple(len(span) for span in spans))
@@ -104,8 +110,8 @@ class Symbol:
 
     def __abs__(self):
         if self.ref and all(name in NONZERO_NAMES for name, _ in self.coefficient.powers):
-            positive = replace(self.coefficient, number=abs(self.coefficient.number))
-            return replace(apply("abs", replace(self, coefficient=ONE)), coefficient=positive)
+            absolute_coefficient = replace(self.coefficient, number=abs(self.coefficient.number))
+            return replace(apply("abs", replace(self, coefficient=ONE)), coefficient=absolute_coefficient)
         return apply("abs", self)
 
     def __pow__(self, exponent):
@@ -149,10 +155,10 @@ class Symbol:
         return self._call_method("__rshift__", other)
 
     def __and__(self, other):
-        return self._call_method("__and__", other) if self.ref is None else self * other
+        return self._call_method("__and__", other) if self.is_integer else self * other
 
     def __or__(self, other):
-        return apply_to_values("maximum", self, other)
+        return self._call_method("__or__", other) if self.is_integer else apply_to_values("maximum", self, other)
 
     def _as_symbol(self, other) -> Symbol:
         if isinstance(other, Symbol):
@@ -177,8 +183,8 @@ def _shape(*symbols):
     return tuple(max(lengths) for lengths in zip(*(s.shape for s in symbols), strict=True))
 
 
-def to_ref(x: Symbol, scaled=True) -> Ref:
-    """A symbol as one value: its ref times its factor and, if `scaled`, its coefficient."""
+def to_ref(x: Symbol, with_coefficient=True) -> Ref:
+    """A symbol as one value: its ref times its factor and, if `with_coefficient`, its coefficient."""
     graph, ref = x.graph, x.ref or x.graph.number(1.0)
     if x.coefficient.number == 0:
         return graph.number(0.0)
@@ -186,7 +192,7 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
         ref = graph.operation("div", x.factor, ref.args[1])
     elif x.factor:
         ref = graph.operation("mul", x.factor, ref)
-    if not scaled or x.coefficient == ONE:
+    if not with_coefficient or x.coefficient == ONE:
         return ref
     if ref.node.op == "number" and not x.coefficient.powers:
         return graph.number(x.coefficient.number)
@@ -198,7 +204,7 @@ MAX_FACTORS, MAX_COEFFICIENT = 8, 1e12
 
 
 def limit_coefficient(x: Symbol) -> Symbol:
-    """x, as one value if its coefficient exceeds MAX_FACTORS or MAX_COEFFICIENT."""
+    """x, as one value if its coefficient is beyond the limits above."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     within_limits = (
         1 / MAX_COEFFICIENT < number < MAX_COEFFICIENT and sum(abs(power) for _, power in powers) <= MAX_FACTORS
@@ -216,7 +222,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
             return replace(x, shape=shape, coefficient=replace(cx, number=cx.number + cy.number))
         return replace(uniform(graph, x.value() + y.value(), ("add", cx, cy)), shape=shape)
     if x.ref and y.ref and x.ref.node.op == y.ref.node.op == "div":
-        (numerator_x, denominator_x), (numerator_y, denominator_y) = (_quotient(s) for s in (x, y))
+        (numerator_x, denominator_x), (numerator_y, denominator_y) = (_numerator_and_denominator(s) for s in (x, y))
         if denominator_x == denominator_y:
             return divide(add(numerator_x, numerator_y), Symbol(graph, shape, ref=denominator_x))
     factor = x.factor if x.factor == y.factor else None
@@ -240,15 +246,15 @@ def add(x: Symbol, y: Symbol) -> Symbol:
     return result(ONE, graph.operation("axpy", to_ref(a), b.ref, k=b.coefficient))
 
 
-def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
-    """The dividend, with the coefficient and the factor of x, and the divisor."""
+def _numerator_and_denominator(x: Symbol) -> tuple[Symbol, Ref]:
+    """The numerator, with the coefficient and the factor of x, and the denominator."""
     numerator, denominator = x.ref.args
     parts = (None, x.factor) if numerator.node.is_one else (x.factor, numerator)
     return Symbol(x.graph, x.shape, x.coefficient, *parts), denominator
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
-    """x y; constants of a run, except masks, are multiplied first, into the factor."""
+    """x y; values that are constant during a run, except masks, are multiplied together first and become the factor."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
@@ -279,7 +285,7 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
 
 
 def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
-    """An operation on values, with their coefficients and factors."""
+    """Apply an operation to the values of symbols, each including its coefficient and factor."""
     graph = symbols[0].graph
     if all(s.ref is None for s in symbols):
         values = [s.value() for s in symbols]
