@@ -30,16 +30,17 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError
 
-#: Number of columns of the relief that end in the ocean in the south; those farther east end in Puget Sound.
+#: Water at the southern end of the relief is of the ocean in columns before this one, and of Puget Sound after it.
 OCEAN_COLUMNS = 60
 
-#: Cells with more than this fraction of water are wet. It is small, because some passages are narrower than a cell.
+#: A cell is wet if the water (0 or 1 at points of the relief), interpolated to its centre, exceeds this; the limit is
+#: low because some passages are narrower than a cell.
 MIN_WATER_FRACTION = 0.3
 
 
 class SalishSea(Case):
-    least_depth: float = option(15.0, "m", "least depth of water", gt=0)
-    largest_depth: float = option(400.0, "m", "depth that replaces any larger one, for a longer time step", gt=0)
+    min_depth: float = option(15.0, "m", "least depth of water", gt=0)
+    max_depth: float = option(400.0, "m", "largest depth; deeper water gets this one, for a longer time step", gt=0)
 
     grid_kinds = ("latlon",)
 
@@ -54,7 +55,7 @@ class SalishSea(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        return np.clip(-interpolate(load_relief()[2], at), config.case.least_depth, config.case.largest_depth)
+        return np.clip(-interpolate(load_relief()[2], at), config.case.min_depth, config.case.max_depth)
 
     def mask(self, config, at):
         return (interpolate(connected_water(), at) > MIN_WATER_FRACTION).astype(float)

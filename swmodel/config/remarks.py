@@ -93,8 +93,8 @@ def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:
     """A remark on wind over coasts that flood in a run without bottom drag, because only gravity slows thin water."""
-    terms = {*setup_of(config).scheme.term_names} if config.drying.active else set()
-    if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
+    scheme = setup_of(config).scheme
+    if config.drying.active and {"wind", "wind_drag"} & {*scheme.term_names} and not scheme.damping_terms:
         yield (
             "without bottom drag, wind drives thin water over coasts that flood at up to tens of metres per second; "
             "physics.manning=0.025 or physics.quadratic_drag=0.003 is common"

@@ -23,7 +23,7 @@ from ..ocean.patch import Patch
 from ..ocean.spectra import SpectralDomain, compute_spectra
 from ..ocean.state import Carry, State
 from ..ocean.table import FORCING
-from ..ocean.terms.bed_motion import has_moving_floor, moving_grid
+from ..ocean.terms.bed_motion import grid_at_step, has_moving_floor
 from ..ocean.timestep import ForwardBackwardInputs
 from ..parallel.transport.halo import make_add_halo
 from ..parallel.transport.programs import cached_jit
@@ -113,7 +113,7 @@ class PresentState:
             if self._floor:
                 step = np.full((1, 1), model.step, np.int32)
                 grids = [
-                    moving_grid(grid, params, model.scheme, step)
+                    grid_at_step(grid, params, model.scheme, step)
                     for grid, params in zip(grids, self._params_of_blocks(), strict=True)
                 ]
             parts = zip(states, grids, transport.blocks, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray
 from support.field_cases import case_with_fields
-from support.flooding import NX, NY, STEPS, beach, make_config
+from support.flooding import NX, NY, STEPS, beach_fields, make_config
 
 import swmodel
 from swmodel import ConfigError
@@ -116,7 +116,7 @@ def test_limited_faces_are_counted():
 def test_floods_are_refused_without_drying():
     dry = {"drying__active": False, "drying__thickness": None, "output__inundation": False}
     dry |= {"time__dt": 10.0, "run__executor": "reference"}
-    case = case_with_fields(beach() | {"depth": beach()["depth"] + 5.0}, "Random")
+    case = case_with_fields(beach_fields() | {"depth": beach_fields()["depth"] + 5.0}, "Random")
     for key, value in (("fields", ("eta", "wet")), ("means", ("wet",)), ("inundation", True)):
         options = dry | {"output__fields": ("eta",)} | {f"output__{key}": value}
         with pytest.raises(ConfigError, match=f"output.{key}") as error:

@@ -9,7 +9,7 @@ NY, NX, STEPS = 9, 13, 40
 STATIONS = ((300.0, 375.0), (1900.0, 375.0), (2050.0, 1300.0), (2100.0, 1875.0))
 
 
-def beach(seed=0):
+def beach_fields(seed=0):
     """The fields of the case: depth from 2 m in the west to -0.8 m in the east, random sea level, wind records."""
     rng = np.random.default_rng(seed)
     x, y = np.arange(NX) / (NX - 1), np.arange(NY)[:, None] / (NY - 1)
@@ -30,4 +30,4 @@ def make_config(**options):
         "output__fields": ("eta", "h", "u", "v", "speed", "wet"), "output__maxima": ("eta", "h", "speed"),
         "output__inundation": True, "output__every_steps": 1,
     }  # fmt: skip
-    return configuration(NY, NX, beach(), **options_of_run | options)
+    return configuration(NY, NX, beach_fields(), **options_of_run | options)

@@ -30,7 +30,7 @@ NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config", "kinds":
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
-    """The problems of a case class, one line each, which begins with the name of the attribute."""
+    """The problems of a case class, each as one line that begins with `Class.attribute:`."""
     if not isinstance(case.defaults, dict) or not all(isinstance(each, dict) for each in case.defaults.values()):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
         return
@@ -51,7 +51,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
             if name in case.model_fields
         }
         problems |= {
-            name: function_problem(name, value, known_names)
+            name: attribute_problem(name, value, known_names)
             for name, value in vars(cls).items()
             if name not in problems
         }
@@ -61,7 +61,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
 def option_problem(name: str, field: FieldInfo) -> str:
     """The problem of an option of a case; "" for none."""
     if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, INPUT_FIELDS):
-        return "this name has another meaning in every case; choose another one"
+        return "every case already uses this name for something else; choose another name"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "its meaning"), with its own type and unit'
     return (
@@ -71,7 +71,7 @@ def option_problem(name: str, field: FieldInfo) -> str:
     )
 
 
-def function_problem(name: str, value: Any, known_names: Collection[str]) -> str:
+def attribute_problem(name: str, value: Any, known_names: Collection[str]) -> str:
     """The problem of an attribute of the class of a case; "" for none.
 
     A function with FIELD_SIGNATURE must have a name in `known_names`, or one that begins with an underscore, so that a

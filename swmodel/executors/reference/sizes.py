@@ -1,4 +1,4 @@
-"""Sizes of cells for the tendencies, on a plane and, in spherical coordinates, on a sphere."""
+"""Cell sizes that the tendencies need, on a plane or in spherical coordinates."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ MIN_COSINE = 1e-6
 class CellSizes:
     """Sizes of cells: numbers on a plane; on a sphere one number per row, [R, 1], except inverse_dy and dx_over_dy.
 
-    On a sphere the cosine of latitude weights transports in y, as it weights lengths in x: V = h^y v cos. Below, e is
-    R dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
+    On a plane kinetic_x, kinetic_y, inverse_cos_c, cos_c and cos_v are None.
+
+    On a sphere transports in y are multiplied by the cosine of latitude, as lengths in x are: V = h^y v cos. Below, e
+    is R dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
 
     Attributes:
         inverse_dx, inverse_dy: 1/(e cos_c) and 1/dy, for slopes on faces.
         outflow_x, outflow_y: dy/A and e/A, for transports out of cells of the area A.
         circulation_x, circulation_y: dy/A and e/A, for the circulation around corners, with A the area around them.
-        kinetic_x, kinetic_y: e cos_c dy/A and e dy/A: areas of a cell's faces divided by the area of the cell.
-        inverse_cos_c: 1/cos_c, from the flux V to its effect on u.
+        kinetic_x, kinetic_y: e cos_c dy/A and e dy/A: weights of u² and cos_v v² in the kinetic energy of a cell.
+        inverse_cos_c: 1/cos_c, which converts a flux by V to its effect on u.
         dx_over_dy: e/dy.
         dy_over_dx: dy/(e cos_c).
-        friction_u, friction_v: (x, y) 1/(e cos)² and 1/(cos dy²), cos of u and of v.
+        friction_u, friction_v: pairs (x, y) of 1/(e cos)² and 1/(cos dy²), with cos_c for u and cos_v for v.
         cos_c, cos_v: padded [R+2, 1]; None on a plane.
     """
 
@@ -61,7 +63,7 @@ class CellSizes:
         self.cos_c, self.cos_v = (in_precision(np.pad(cos, ((1, 1), (0, 0)), mode="wrap")) for cos in (cos_c, cos_v))
 
     def as_force_on_u(self, flux):
-        """Convert a flux of V in place to its effect on u: on a sphere, divide it by the cosine that weights V."""
+        """Convert a flux by V in place to its effect on u: on a sphere divide by a cosine, because V contains one."""
         if self.inverse_cos_c is not None:
             flux *= self.inverse_cos_c
         return flux

@@ -89,7 +89,7 @@ def advection(T, options):
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
         rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[row])[...] = np.where(wet, rate + (source(c(middle[0]), half) - now * T.freshwater) / after, 0)
+        c(F[row])[...] = np.where(wet, rate + (source(after, half) - now * T.freshwater) / after, 0)
 
     return write
 

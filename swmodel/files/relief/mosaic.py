@@ -13,22 +13,22 @@ from .source import Relief, ReliefAxis, ReliefError
 #: Metres per degree of latitude, to compare the spacings of reliefs.
 METRES_PER_DEGREE = 111e3
 
-#: Number of places along each side of a grid that are sought in the frame of the finest relief, and the margin around
-#: them, as a fraction of the extent that they have there.
-PLACES_PER_SIDE, RELATIVE_MARGIN = 33, 0.02
+#: Number of points per side at which a grid is transformed to the frame of the finest relief to find its extent there,
+#: and the margin added to this extent, as a fraction of it.
+EXTENT_POINTS_PER_SIDE, EXTENT_MARGIN_FRACTION = 33, 0.02
 
 
 class ReliefMosaic:
-    """Reliefs, the finest ones first, on the points of the finest one, which are continued over all of them.
+    """Reliefs in the order of precedence, interpolated bilinearly to one set of points.
 
-    Values of the other reliefs are interpolated bilinearly to these points. It serves as a `source.Relief`. If a relief
-    is in another projection than the finest one, the points are continued over the `grid`, too.
+    It can be used in place of a `source.Relief`. The points are those of the finest relief, continued evenly over all
+    reliefs in its frame and, if a relief is in another frame, over the `grid`.
 
     Attributes:
         path, origin: of all reliefs.
         x, y: the positions along both axes.
         crs, frame: those of the finest relief.
-        fraction_variable: the variable with the share of sea or land of the last relief, or None.
+        fraction_variable: the variable with the sea or land fraction of the last relief, or None.
         grid: the section [grid].
     """
 
@@ -62,7 +62,7 @@ class ReliefMosaic:
             if not are_same_frames(self.frame, relief.frame):
                 is_covered = self.covers_positions(relief, x, y[:, None])
                 if relief is self.last:
-                    is_covered |= self.is_beyond_grid(x, y[:, None])
+                    is_covered |= self.is_beyond_grid(x, y[:, None])  # where any value will do
                 is_missing = is_missing & is_covered
                 if is_missing.any():
                     positions = (each[is_missing] for each in self.positions_in(relief, x, y[:, None]))
@@ -77,7 +77,8 @@ class ReliefMosaic:
             fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
             place = f"{self.x.name} = {x[column]:.10g}, {self.y.name} = {y[row]:.10g} {self.x.unit}"
-            raise ReliefError(f"{self.path} do not cover the region, which needs {place}; give another one as the last")
+            remedy = "give another relief that does, --relief FILE, after these"
+            raise ReliefError(f"{self.path} do not cover the region, which needs {place}; {remedy}")
         return fields, is_missing
 
     def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +93,7 @@ class ReliefMosaic:
         return covers(relief, "x", x) & covers(relief, "y", y)
 
     def is_beyond_grid(self, x, y) -> np.ndarray:
-        """Whether positions lie outside the grid, where the frame of the finest relief contains more than the grid."""
+        """Whether positions lie outside the grid, because the points fill a rectangle in another frame."""
         x, y = to_frame(frame_of(self.grid), *from_frame(self.frame, *np.broadcast_arrays(x, y)))
         west, east, south, north = edges(self.grid)
         if not self.grid.crs:
@@ -111,29 +112,31 @@ class ReliefMosaic:
 
 
 def spacing_in_metres(relief: Relief) -> float:
-    """The largest distance of the points of a relief along y, about."""
+    """The largest distance between neighbouring points of a relief along y, m, approximately."""
     return relief.y.max_spacing * (1.0 if relief.crs else METRES_PER_DEGREE)
 
 
 def extents_in_frame(frame: Frame, grid) -> tuple[ReliefAxis, ReliefAxis]:
-    """For x and y of a frame, a ReliefAxis with the ends of the part that contains a grid, with a margin."""
+    """The extent of a grid along x and y of a frame, with a margin, each as a ReliefAxis of its two ends."""
     west, east, south, north = edges(grid)
-    x, y = np.meshgrid(np.linspace(west, east, PLACES_PER_SIDE), np.linspace(south, north, PLACES_PER_SIDE))
+    x, y = np.meshgrid(
+        np.linspace(west, east, EXTENT_POINTS_PER_SIDE), np.linspace(south, north, EXTENT_POINTS_PER_SIDE)
+    )
     ends = []
     for positions in to_frame(frame, *from_frame(frame_of(grid), x, y)):
         low, high = positions.min(), positions.max()
-        margin = RELATIVE_MARGIN * (high - low)
+        margin = EXTENT_MARGIN_FRACTION * (high - low)
         ends.append(ReliefAxis(np.array([low - margin, high + margin]), np.arange(2)))
     return ends[0], ends[1]
 
 
-def continue_axis(fine: ReliefAxis, others: tuple[ReliefAxis, ...]) -> ReliefAxis:
-    """The points of `fine`, continued evenly over the others from the first to the last of their points."""
+def continue_axis(fine: ReliefAxis, all_axes: tuple[ReliefAxis, ...]) -> ReliefAxis:
+    """The points of `fine`, continued evenly from the first to the last point of all axes."""
     spacing, start = float(np.diff(fine.points).mean()), fine.points[0]
-    if any(each.is_full_circle for each in others):
+    if any(each.is_full_circle for each in all_axes):
         count = round(FULL_CIRCLE_DEGREES / spacing)
         return ReliefAxis(start + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
-    ends = np.array([each.points[[0, -1]] for each in others])
+    ends = np.array([each.points[[0, -1]] for each in all_axes])
     if fine.unit == "degrees":
         turns = (ends.mean(axis=1, keepdims=True) - fine.points.mean()) / FULL_CIRCLE_DEGREES
         ends = ends - FULL_CIRCLE_DEGREES * np.rint(turns)
@@ -142,7 +145,7 @@ def continue_axis(fine: ReliefAxis, others: tuple[ReliefAxis, ...]) -> ReliefAxi
 
 
 def move_to_edges(relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, those beyond a relief moved to its nearest edge."""
+    """Positions, with those beyond a relief moved to its nearest edge."""
     edges_x, edges_y = relief.x.edges, relief.y.edges
     if relief.x.name == "lon":
         x = x - FULL_CIRCLE_DEGREES * np.rint((x - edges_x.mean()) / FULL_CIRCLE_DEGREES)

@@ -27,7 +27,7 @@ from ...setup.fields.netcdf_input.regridding import sorted_coordinate
 PACKAGE_RELIEF = Path(__file__).with_name("relief.nc")
 
 #: Standard names of depths, positive downward.
-DEPTHS = (
+DEPTH_STANDARD_NAMES = (
     "sea_floor_depth_below_geoid", "sea_floor_depth_below_mean_sea_level", "sea_floor_depth_below_sea_surface",
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
 )  # fmt: skip
@@ -49,7 +49,7 @@ FRACTION_DIVISORS = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 #: The range of heights on the Earth, m.
 HEIGHT_RANGE_METRES = (-12000.0, 9000.0)
 
-#: Numbers within this range that often mark missing values in files.
+#: Numbers that often mark missing values in files, although they could be heights or depths.
 MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 
 #: A number marks missing values if the ratio of values equal to it to other values that differ by at most
@@ -59,15 +59,15 @@ MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 #: Up to this number of values -999 may be real depths.
 MAX_REAL_COUNT = 3
 
-#: Values that are read at a time of a file that is read to its end.
+#: Number of values read at a time from a file that is read completely.
 VALUES_PER_STRIP = 4_000_000
 
-#: Height of land where a relief has none, m.
+#: Height given to land of unknown height, m, so that it never floods.
 UNKNOWN_LAND_HEIGHT_METRES = 1e9
 
 
 class ReliefError(InputError):
-    """A relief lacks data that a grid needs."""
+    """A relief is invalid, or lacks data that a grid needs."""
 
 
 class ReliefAxis(NamedTuple):
@@ -237,7 +237,7 @@ class Relief:
 def open_relief(entry: str | os.PathLike | None, stack, default_crs: str | None = None) -> Relief:
     """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME", or the package's relief; `stack` closes it.
 
-    `default_crs`: the projection of a file without longitudes and latitudes that names none.
+    `default_crs`: the projection assumed for a file that has no longitudes and latitudes and names no projection.
     """
     source = parse_entry(str(entry or PACKAGE_RELIEF))
     return make_relief(stack.enter_context(open_file(source.path, "--relief: ", ReliefError)), source, default_crs)
@@ -257,10 +257,10 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
         log_once(f'{context} has no units; "m" is assumed')
         units = "m"
     if (size := conversion_factor(units, "m")) is None:
-        remedy = 'give it the attribute units, "m" or "km"'
+        remedy = "convert it to m, or correct its attribute units if it is in m"
         if GDAL_BAND_PATTERN.fullmatch(height.name):
             remedy = f'convert it, from feet with `gdal_calc.py -A {source.path} --outfile NEW.tif --calc "0.3048*A"`'
-        raise ReliefError(f'{context} is in "{units}"; a relief must be in m or km: {remedy}')
+        raise ReliefError(f'{context} is in "{units}"; a relief must be in metric units: {remedy}')
     strait = dataset.data.get(STRAIT_NAME)
     crs = projection_of(dataset, height)
     if default_crs and not crs and not any(map(is_in_degrees, coordinates_along_axes(dataset, height))):
@@ -306,7 +306,9 @@ def find_height(dataset: CFDataset, source: InputEntry):
             raise ReliefError(f'{source.path} has no field "{source.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[name]
     matches = [
-        name for name in candidate_names(dataset, HEIGHT_STANDARD_NAMES + DEPTHS, SIGN_BY_NAME) if name in fields
+        name
+        for name in candidate_names(dataset, HEIGHT_STANDARD_NAMES + DEPTH_STANDARD_NAMES, SIGN_BY_NAME)
+        if name in fields
     ]
     bands = [name for name in fields if name not in ("xc", "yc")]  # positions of a rotated raster
     matches = matches or [name for name in bands if len(bands) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
@@ -321,7 +323,7 @@ def find_height(dataset: CFDataset, source: InputEntry):
 
 def sign_of(variable) -> float | None:
     """1 for heights, -1 for depths, from the attribute positive, the standard name or the name; None: unknown."""
-    standard = dict.fromkeys(HEIGHT_STANDARD_NAMES, 1.0) | dict.fromkeys(DEPTHS, -1.0)
+    standard = dict.fromkeys(HEIGHT_STANDARD_NAMES, 1.0) | dict.fromkeys(DEPTH_STANDARD_NAMES, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(variable.attrs.get("positive", "").lower())
     by_name = 1.0 if GDAL_BAND_PATTERN.fullmatch(variable.name) else SIGN_BY_NAME.get(variable.name.lower())
     return by_attribute or standard.get(variable.attrs.get("standard_name")) or by_name

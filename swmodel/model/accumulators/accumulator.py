@@ -15,7 +15,7 @@ from ...ocean.evaluation import evaluate_fields, flow_at_step, with_boundary_vel
 from ...ocean.grid import Grid, as_patches
 from ...ocean.patch import Patch
 from ...ocean.state import State
-from ...ocean.terms.bed_motion import moving_grid
+from ...ocean.terms.bed_motion import grid_at_step
 from ...parallel.transport.halo import make_add_halo
 from ...parallel.transport.programs import cached_jit
 
@@ -126,7 +126,7 @@ def make_padded_state(scheme, transport):
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
         patches = type(state)._make(Patch(field, (-halo_width, -halo_width)) for field in with_halo(state))
         params = as_patches(params, static_halo)
-        grid_now = moving_grid(as_patches(grid, static_halo), params, scheme, step)
+        grid_now = grid_at_step(as_patches(grid, static_halo), params, scheme, step)
         if not scheme.has_diagnosed_velocity:
             return patches, grid_now
         return with_boundary_velocity(flow_at_step(patches, grid_now, params, scheme, step))
@@ -153,7 +153,7 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
         return evaluate_fields(names, [block], physics, invert, wet_thickness)[0]
 
     def fields(state: State, grid, params, step) -> dict:
-        grid_now = moving_grid(*(as_patches(each, scheme.static_halo) for each in (grid, params)), scheme, step)
+        grid_now = grid_at_step(*(as_patches(each, scheme.static_halo) for each in (grid, params)), scheme, step)
         derived = evaluate(pointwise, type(state)._make(Patch(field, (0, 0)) for field in state), grid_now)
         if others:
             derived |= evaluate(others, *padded(state, grid, params, step))

@@ -100,7 +100,7 @@ class BarriersOptions(Section):
 def problems(config):
     """Report a stepper that amplifies damped flow."""
     if config.barriers.lines and config.time.stepper == "leapfrog":
-        yield "time.stepper: leapfrog amplifies the damped flow over barriers; choose gfb, ab2, ab3, rk3 or rk4"
+        yield "time.stepper: leapfrog amplifies the damped flow over barriers; choose another stepper"
 
 
 def build(config, rows, columns):

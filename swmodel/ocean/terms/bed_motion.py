@@ -33,7 +33,7 @@ def has_moving_floor(scheme) -> bool:
     return UPLIFT.name in scheme.varying
 
 
-def moving_grid(grid, params: dict, scheme, step):
+def grid_at_step(grid, params: dict, scheme, step):
     """A Grid of Patches with the depth after a number of steps; the same Grid if the floor does not move in time.
 
     Args:

@@ -140,7 +140,7 @@ def problems(config):
     if options.sides and time.stepper == "leapfrog":
         yield (
             "time.stepper: leapfrog amplifies waves through open boundaries unless the time step is a tenth of the "
-            "stable one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
+            "stable one elsewhere; choose another stepper"
         )
     yield from missing_sides("open_boundaries.sides", options.sides, grid)
     keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
