@@ -164,12 +164,6 @@ def test_wrong_rivers_are_named(rivers, named, tmp_path):
     assert all(words in line for words in named), line
 
 
-def test_series_may_end_after_all_dates(tmp_path):
-    series = write_series(tmp_path, "time,discharge\n0,1\n1e18,1\n")
-    inflow = value_at(config(river(series=series)), "river_inflow", 3, range(NY), range(NX))
-    assert inflow.sum() * DX**2 == pytest.approx(1)
-
-
 @pytest.mark.parametrize("end", [":flow", "@1"])
 def test_end_of_the_name_of_a_series_is_not_ignored(end, tmp_path):
     series = write_series(tmp_path, "time,discharge,flow\n0,1,2\n1e6,1,2\n")

@@ -225,8 +225,9 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     with open_data(channel / "output.nc") as data:  # drawn as a line, together with the analytic solution
         model, known = maps.draw_fields(data, ["eta"]).axes[0].lines
     np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())
-    options = {"grid__nx": 40, "grid__ny": 4, "time__dt": 0.01, "output__fields": ("eta",)}
-    dry = write_small_run(tmp_path / "dry", "dam_break_dry", **options)
+    dry = write_small_run(
+        tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=["eta"]
+    )
     with open_data(dry / "output.nc") as data:  # the analytic solution has no water below the ground
         level = derived.read_displayed_field(data, "eta", -1)
         assert derived.find_location(data, "u_error") == derived.find_location(data, "u")

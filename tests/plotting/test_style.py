@@ -59,15 +59,6 @@ def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
     assert (bar.get_visible() and bar.get_yticks().tolist()) == ticks
 
 
-def test_limits_ignore_a_single_extreme_and_span_all_records():
-    values = wave_field(99, 99)
-    values[5, 5] = 1e3
-    shown = style.make_style([make_map(values)])
-    assert (shown.limits, shown.extend) == (pytest.approx((-1.25, 1.25), rel=0.01), "max")
-    records = [make_map(wave_field(amplitude=a)) for a in (0.1, 2.0, 0.5)]
-    assert style.make_style(records).limits == style.make_style(records[1:2]).limits
-
-
 @pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
 def test_points_of_every_location_lie_in_their_cells(location):
     values = np.ma.masked_less(np.arange(48.0).reshape(6, 8), 3)

@@ -146,8 +146,7 @@ def test_mosaic_of_one_plane_is_the_plane(tmp_path):
         for west in (169.0, -180.0)
     ]
     for reliefs in ([fine, coarse], tiles, tiles[::-1]):
-        request = GridRequest((170.0, 190.0, -10.0, 10.0), 1.0)
-        depth = make_grid(tmp_path / "grid.nc", request, reliefs, force=True).depth
+        depth = make_grid(tmp_path / "g.nc", GridRequest((170, 190, -10, 10), 1.0), reliefs, force=True).depth
         expected = np.broadcast_to(flat_plane(0.0, np.arange(-9.5, 10)[:, None]), depth.shape)
         np.testing.assert_allclose(depth, expected, rtol=1e-5)
 
