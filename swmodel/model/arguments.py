@@ -41,7 +41,7 @@ def build_config(
 ) -> Any:
     """The configuration of a Simulation, with the Python fields of the restart file.
 
-    An object of another type is returned unchanged: `make_domain` refuses it.
+    If `config` has another type, it is returned unchanged, and `make_domain` refuses it.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
@@ -67,7 +67,7 @@ def config_of_restart(
 
 
 def count_steps(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The number of steps for `advance`. UsageError: an invalid number or time, several of them, or a past time."""
+    """The number of steps for `advance`. UsageError: an argument is invalid or in the past, or there are several."""
     max_steps = MAX_STEPS - model.step
     if days is None and until is None:
         return check_step_count(steps, max_steps)

@@ -18,18 +18,18 @@ from ..setup.setup import setup_of
 
 
 def step_requests() -> list[StepRequest]:
-    """The steps of the cases with default settings, each once; without drying, whose steps take long to compile."""
+    """The distinct steps of the cases with default settings, except cases with drying, which take long to compile."""
     setups = (setup_of(load(name, {}, environ={})) for name in names())
     return list(dict.fromkeys(request_of(setup) for setup in setups if not setup.scheme.drying))
 
 
 def main(folder: Path) -> None:
-    """Compile all missing steps, several at a time; if compilation fails, print a message and go on."""
+    """Compile all missing steps, several at a time, and delete other libraries; print a message if this fails."""
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
     request_by_path = {folder / request.library_name(instructions()): request for request in step_requests()}
-    for old in (path for path in folder.glob("*.so") if path not in request_by_path):
-        old.unlink()
+    for unused_path in (path for path in folder.glob("*.so") if path not in request_by_path):
+        unused_path.unlink()
     missing_requests = {target: request for target, request in request_by_path.items() if not target.exists()}
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -21,16 +21,16 @@ from .validate import MAX_STEPS
 
 #: The unit of an interval in steps.
 STEP_UNITS = ("steps", "step")
-#: Messages about errors in user-defined functions name no file of this folder.
+#: Messages about errors in user-defined functions do not name files of this folder, the package.
 PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
 class ScheduledCall(NamedTuple):
-    """A function of the model, and its schedule.
+    """A user-defined function of the model, and its schedule.
 
     Attributes:
-        label: its name and its interval, for messages.
-        record_text: the same for config.toml: "nudge every 10 steps", or an interval in seconds.
+        label: name and interval of the function, for messages.
+        record_text: the same for config.toml: "nudge every 10 steps" or "nudge every 3600.0 s".
     """
 
     function: Callable
@@ -40,11 +40,11 @@ class ScheduledCall(NamedTuple):
 
 
 class ScheduledCalls(list):
-    """Each ScheduledCall of a model, in the order of their addition.
+    """The ScheduledCalls of a model, in the order in which they were added.
 
     Attributes:
-        expected: how often the run that the model continues has each `record_text`.
-        error: the error that a function raised on this process.
+        expected: how many functions with each `record_text` the run that the model continues had.
+        error: the error that a function raised on this process; None: no function failed.
     """
 
     error: BaseException | None = None
@@ -65,15 +65,15 @@ class ScheduledCalls(list):
         self.append(ScheduledCall(function, schedule, f"{name}, called every {interval}", text))
 
     def config_with_calls(self, config):
-        """The configuration with the names and intervals of the functions, for config.toml."""
+        """The configuration with the names and intervals of the functions and of missing ones, for config.toml."""
         texts = [call.record_text for call in self]
         texts += (self.expected - Counter(texts)).elements()
         return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
 
     def check_agreement(self, model) -> None:
-        """Check that all processes have the same functions, and all those of the run; all processes call it together.
+        """Check that all processes have the same functions, and all that the run had; all processes call it together.
 
-        SetupError: a process has other functions. UsageError: a function of the run is missing.
+        SetupError: functions differ between processes. UsageError: a function that the run had is missing.
         """
         if model.transport.size == 1 and not self.expected:
             return  # keeps `advance(1)` almost as fast as a step
@@ -86,7 +86,7 @@ class ScheduledCalls(list):
             first_text, other_text = (", ".join(texts_of_ranks[number]) or "nothing" for number in (0, rank))
             raise SetupError(
                 f"the processes differ: every(...) has {first_text} on rank 0, but on rank {rank} {other_text}; give "
-                "all the same"
+                "all processes the same functions"
             )
         if missing := self.expected - Counter(texts):
             raise UsageError(
@@ -98,7 +98,7 @@ class ScheduledCalls(list):
         return min((call.schedule.next(step) for call in self), default=MAX_STEPS)
 
     def stop_steps(self, model, last: int) -> Iterator[int]:
-        """Yield each step at which functions are due, then call them; at last yield `last`. Stopped: one failed."""
+        """Yield each step at which functions are due, then call them; finally yield `last`. Stopped: one has failed."""
         self.check_agreement(model)
         while self and (step := self.next_step(model.step)) <= last:
             yield step
@@ -108,9 +108,9 @@ class ScheduledCalls(list):
         yield last
 
     def call_due_functions(self, model) -> str:
-        """Call the functions that are due at the model's present step, up to a failure; all processes call it together.
+        """Call the functions that are due at the present step until one fails; all processes call it together.
 
-        Returns the source line and the reason of the failure, the same on all processes; "" for none.
+        Returns the source line and the reason of the failure, the same on all processes; "" if none failed.
         """
         self.error = None
         transport, is_only_process = model.transport, model.transport.size == 1
@@ -118,7 +118,8 @@ class ScheduledCalls(list):
             if model.step == 0 or not call.schedule.is_regular(model.step):
                 continue
             message = (
-                f"at step {model.step} rank {transport.rank} waits for the others in {call.label}; do all do the same?"
+                f"at step {model.step} rank {transport.rank} waits for the others in {call.label}; do all ranks make "
+                "the same calls?"
             )
             with abort_after_timeout(0.0 if is_only_process else model.config.run.watchdog, message, transport.rank):
                 reasons = transport.allgather(self.call_function(call, model))
@@ -146,21 +147,22 @@ class ScheduledCalls(list):
 
 
 def parse_interval(interval, dt: float) -> tuple[int | None, float | None]:
-    """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps"."""
+    """(steps, None) of an interval such as "10 steps"; (None, model seconds) of "6 h" or a number of seconds."""
     context = f"every({interval!r}, ...)"
     if isinstance(interval, str) and interval.endswith(STEP_UNITS):
         number = interval.rsplit(maxsplit=1)[0]
         if not number.isdecimal() or not 1 <= int(number) <= MAX_STEPS:
             raise UsageError(f'{context}: needs a whole number of steps, at least 1, such as "10 steps"')
         return int(number), None
-    seconds = parse_seconds(interval, f'{context} is no length of time; give "6 h", a number of seconds or "10 steps"')
+    message = f'{context} is not a length of time; give "6 h", a number of seconds or "10 steps"'
+    seconds = parse_seconds(interval, message)
     if seconds < dt:
         raise UsageError(f"{context}: {seconds:g} s is shorter than a time step, {dt:g} s")
     return None, seconds
 
 
 def parse_seconds(length, message: str) -> float:
-    """A length of time such as "6 h", or a number of seconds, in s. UsageError with the message: it is neither."""
+    """A length of time such as "6 h", or a number of seconds, in s. UsageError with `message`: it is neither."""
     try:
         seconds = float(parse_duration(length))
     except (TypeError, ValueError):

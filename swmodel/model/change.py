@@ -25,7 +25,7 @@ from .validate import survey_fields
 def state_with_fields(model, values: dict) -> State:
     """The model's state with the initial fields `values`, in the form of `transport.make_arrays`; see `Simulation.set`.
 
-    Thickness follows from sea level, h = depth + eta on water; concentrations do not change unless given.
+    Thickness follows from sea level, h = depth + eta on water; concentrations that are not in `values` do not change.
     """
     transport = model.transport
 
@@ -39,9 +39,9 @@ def state_with_fields(model, values: dict) -> State:
     run_on_all(transport.allgather, lambda: check_values(setup))
     shared_names = values if transport.size > 1 else ()
     digests = {name: field_checksum(config, name, config.python._sources[name]) for name in shared_names}
-    for rank, other in enumerate(everyone := transport.allgather(digests)):
-        for name in everyone[0] | other:
-            if other.get(name) != everyone[0].get(name):
+    for rank, other in enumerate(digests_of_ranks := transport.allgather(digests)):
+        for name in (first := digests_of_ranks[0]) | other:
+            if other.get(name) != first.get(name):
                 raise SetupError(f"set: {name} differs between ranks 0 and {rank}; it must be the same on all ranks")
     pieces = zip(transport.blocks, transport.get_blocks(model.carry.state), strict=True)
     state_of_block = {block: block_state_with_fields(setup, values, block, state) for block, state in pieces}
@@ -112,9 +112,10 @@ def state_from_arrays(model, state) -> State:
 
 
 def carry_with_state(model, executor, state: State) -> Carry:
-    """The carry of the model with another state; the stepper starts anew at step 0.
+    """The carry of the model with another state.
 
-    Otherwise earlier states in its memory change by as much as the present one; earlier tendencies do not change.
+    At step 0 the memory of the stepper starts anew. Later, earlier states in it change by as much as the present one,
+    and earlier tendencies do not change.
     """
     if model.step == 0:
         return executor.start(state)
@@ -122,7 +123,7 @@ def carry_with_state(model, executor, state: State) -> Carry:
     memory = carry.memory
     if isinstance(model.setup.method, Leapfrog | ForwardBackward):
         difference = jax.tree.map(lambda new, old: new - old, state, carry.state)
-        memory = tuple(jax.tree.map(lambda x, by: x + by, past, difference) for past in memory)
+        memory = tuple(jax.tree.map(lambda old, change: old + change, past, difference) for past in memory)
     return executor.resume(Carry(state, memory, carry.step))
 
 

@@ -27,7 +27,7 @@ from ..ocean.table import INITIAL_FIELDS, INPUT_FIELDS, variable_in_run
 from ..setup.setup import rows_and_columns
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
-#: Fields that a picture gets in addition to those named by the user, as other fields are computed from them.
+#: Fields that `plot_fields` adds to the named ones, because `swmodel.plot` computes other fields from them.
 STATE_FIELDS, CONSTANT_FIELDS = ("h", "u", "v", "eta"), ("depth", "mask", "f")
 #: The first and the last year whose dates xarray represents in nanoseconds; for others it uses cftime.
 NANOSECOND_YEARS = 1678, 2261
@@ -44,48 +44,48 @@ def dataset(model, names=None):
     land, variables = static.land_masks(config, rows, columns), {}
     varying_fields = model.fields([name for name in names if name not in constant_fields])
     for name in names:
-        row = constant_fields.get(name) or variable_in_run(name, config.physics)
+        entry = constant_fields.get(name) or variable_in_run(name, config.physics)
         if name in varying_fields:
-            values, on_land = varying_fields[name], land[row.location]
+            values, on_land = varying_fields[name], land[entry.location]
         else:
             values = np.broadcast_to(static.evaluate_static(config, name, rows, columns), model.block.shape)
             on_land = static.land_mask(config, rows, columns) if static.is_missing_on_land(name) else None
-        variables[name] = make_variable(config, row, values, on_land)
+        variables[name] = make_variable(config, entry, values, on_land)
     return assemble_dataset(config, model.block, variables, time_coordinates(model))
 
 
 def plot_fields(model, fields: Iterable[str], options: dict):
     """See `Simulation.plot`."""
     if model.transport.size > 1:
-        raise UsageError("plot works on one process only; draw the run folder of several with `swmodel.plot`")
+        raise UsageError("plot works on one process only; with several, plot the run folder with `swmodel.plot`")
     data = dataset(model, list(dict.fromkeys([*fields, *STATE_FIELDS, *CONSTANT_FIELDS])))
     data.attrs["configuration"] = to_toml(model.config)
     return swmodel.plot(data, *fields, **options)
 
 
 def controls_dataset(config, block, fields: dict):
-    """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
+    """The Dataset of controls by name on a process's part of the grid: fields [y, x], NaN on land, and numbers.
 
     Depth and coefficients also have values in the cells outside open boundaries.
     """
     (rows, columns), variables = rows_and_columns(block, 0), {}
-    land = {each: static.land_masks(config, rows, columns, with_boundary_cells=each) for each in (False, True)}
+    land = {choice: static.land_masks(config, rows, columns, with_boundary_cells=choice) for choice in (False, True)}
     for name, values in fields.items():
-        row = variable_in_run(name, config.physics)
+        entry = variable_in_run(name, config.physics)
         if np.ndim(values):
             with_boundary_cells = name in INPUT_FIELDS and name not in INITIAL_FIELDS
-            on_land = land[with_boundary_cells][row.location]
-            variables[name] = make_variable(config, row, values, on_land)
+            on_land = land[with_boundary_cells][entry.location]
+            variables[name] = make_variable(config, entry, values, on_land)
         else:
-            variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
+            variables[name] = ((), float(values), {"long_name": entry.long_name, "units": entry.units})
     return assemble_dataset(config, block, variables, {})
 
 
-def make_variable(config, row, values, on_land) -> tuple:
-    """A variable: dimensions, values with NaN on land, and attributes."""
+def make_variable(config, entry, values, on_land) -> tuple:
+    """A variable as (dimensions, values with NaN on land, attributes); `on_land` None: no value is missing."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-    attrs = field_attributes(row, config.grid, grid="", cell_measures="", grid_mapping="", coordinates="")
-    return DIMENSIONS[row.location], values, attrs
+    attrs = field_attributes(entry, config.grid, grid="", cell_measures="", grid_mapping="", coordinates="")
+    return DIMENSIONS[entry.location], values, attrs
 
 
 def assemble_dataset(config, block, variables: dict, extra_coordinates: dict):
@@ -93,9 +93,9 @@ def assemble_dataset(config, block, variables: dict, extra_coordinates: dict):
     import xarray
 
     coordinates = {
-        name: (name, values[span.start : span.stop], about)
-        for name, values, about in grid_coordinates(config.grid)
-        for span in (block.y if name.startswith("y") else block.x,)
+        name: (name, values[index_range.start : index_range.stop], attributes)
+        for name, values, attributes in grid_coordinates(config.grid)
+        for index_range in (block.y if name.startswith("y") else block.x,)
     }
     title, references = title_and_references(config)
     attrs = {"title": title, "references": references, "configuration_sha256": config_hash(config)}

@@ -96,15 +96,15 @@ def make_setup(config: Config) -> Setup:
 
 
 def choose_allgather(rank_info: RankInfo | None) -> Callable:
-    """The allgather of MPI if mpiexec or srun started several processes, else one of this process alone."""
-    has_other_start = RANK_VARIABLE in os.environ or jax.distributed.is_initialized()
-    if rank_info is None or has_other_start or find_spec("mpi4py") is None:
+    """The allgather of MPI if mpiexec or srun started this process, else one with this process alone."""
+    uses_jax_processes = RANK_VARIABLE in os.environ or jax.distributed.is_initialized()
+    if rank_info is None or uses_jax_processes or find_spec("mpi4py") is None:
         return lambda value: [value]
     return mpi_world(rank_info).allgather
 
 
 def run_on_all(allgather: Callable, function: Callable) -> Any:
-    """The result of function(). An error is raised unchanged on its process, and as UsageError on all others."""
+    """The result of function(). Its error is raised unchanged on the process where it occurs, elsewhere as UsageError."""
     result = problem = None
     try:
         result = function()
@@ -122,9 +122,10 @@ def run_on_all(allgather: Callable, function: Callable) -> Any:
 def gather_local_fields(config, allgather: Callable):
     """The configuration with whole fields in place of their `local` parts; all processes call it together."""
     local_parts = {name: source for name, source in config.python._sources.items() if isinstance(source, LocalArray)}
-    for rank, names in enumerate(everyone := allgather(sorted(local_parts))):
-        if wrong := sorted({*names} ^ {*everyone[0]}):
-            raise SetupError(f"fields: {wrong[0]} must be local on all processes or on none; ranks 0 and {rank} differ")
+    for rank, names in enumerate(names_of_ranks := allgather(sorted(local_parts))):
+        if differing := sorted({*names} ^ {*names_of_ranks[0]}):
+            name = differing[0]
+            raise SetupError(f"fields: {name} must be local on all processes or on none; ranks 0 and {rank} differ")
     if not local_parts:
         return config
     run, python, setup = config.run, config.python, setup_of(config)

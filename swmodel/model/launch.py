@@ -1,6 +1,6 @@
 """Start a run on several processes with mpiexec or `spawn`, show their messages, and find out how they ended.
 
-This module does not import JAX or MPI, as the parent of the ranks must not initialise them.
+This module does not import JAX or MPI, because the parent process of the ranks must not initialise them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def find_mpiexec() -> str:
     return path
 
 
-#: Least memory of a process without any cells, bytes.
+#: Lower bound of the memory of a process without any cells, bytes.
 MIN_PROCESS_BYTES = 100e6
 #: Environment variables of schedulers, which may place processes on other machines.
 CLUSTER_VARIABLES = ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE", "HYDRA_HOST_FILE")
@@ -86,7 +86,7 @@ def launcher_command(nproc: int, transport: str = "mpi") -> list[str]:
 def run_command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
     """The command that runs the configuration in `directory` on `nproc` processes; `options` are those of `worker`.
 
-    Ranks are not bound to cores, as two bound runs at a time would share the same cores.
+    Ranks are not bound to cores, because two runs at a time would be bound to the same cores.
     """
     command_line = shlex.join(["swmodel", *sys.argv[1:]])
     worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), command_line, *options]
@@ -115,7 +115,7 @@ def start_processes(command: list[str], nproc: int, stderr=subprocess.STDOUT, **
 
 
 def kill_session(process: subprocess.Popen):
-    with contextlib.suppress(ProcessLookupError):  # it has already ended
+    with contextlib.suppress(ProcessLookupError):  # the process has already ended
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -130,7 +130,8 @@ def run(command: list[str], nproc: int, directory, report, lock=None, saves_stat
             started.
 
     Returns:
-        The exit code in status.json, as mpiexec may return 0 after a rank failed; 70 if the ranks wrote none.
+        The exit code in status.json, because mpiexec may return 0 after a rank failed. If the ranks wrote none: the
+        code of the failure that a rank reported, EXIT_STOPPED after a signal, else EXIT_INTERNAL.
     """
     ranks = RankProcesses(command, nproc, lock, saves_state)
     with ranks.forward_signals():
@@ -153,7 +154,7 @@ class RankProcesses:
         was_killed: whether `spawn` reported that a signal ended this rank.
         reported_failure: a rank's reason to end all, a dict of `failed` (words for the user) and `exit_code`.
         signal: the last signal from the user, or None.
-        has_second_signal: whether it was the user's second signal.
+        has_second_signal: whether `signal` was not the user's first one.
     """
 
     def __init__(self, command, nproc, lock=None, saves_state=True):
@@ -164,7 +165,7 @@ class RankProcesses:
 
     @contextlib.contextmanager
     def forward_signals(self):
-        """Forward SIGINT and SIGTERM to the ranks; the second one kills everything."""
+        """Forward SIGINT and SIGTERM to the ranks; a second signal kills all processes."""
 
         def handler(number, frame):
             self.has_second_signal, self.signal = self.signal is not None, signal.Signals(number)
@@ -182,12 +183,12 @@ class RankProcesses:
                 signal.signal(number, previous_handler)
 
     def send_signal_if_ready(self):
-        """Forward the user's signal if all ranks have reported; earlier it would be lost."""
+        """Forward the user's signal if all ranks have reported, because ranks that are still starting would lose it."""
         if self.signal is not None and len(self.rank_by_process) == self.nproc:
             self.send_signal(self.signal)
 
     def send_signal(self, signal_number):
-        """Send a signal to the ranks; directly to those on this machine, as mpiexec might end them instead."""
+        """Send a signal to the ranks; directly to those on this machine, because mpiexec might kill them instead."""
         hostname = socket.gethostname()
         if any(host != hostname for _, host in list(self.rank_by_process)):
             self.process.send_signal(signal_number)

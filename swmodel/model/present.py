@@ -35,7 +35,7 @@ def as_padded_patches(state: State, halo_width: int) -> State:
 
 
 class PresentState:
-    """The blocks of the state with halos, computed at first use and kept until the state changes.
+    """The blocks of the state with halos, computed at first use and kept until `clear` is called.
 
     A block is a tuple of its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a
     Simulation or a member of an ensemble; all its processes call each method together.
@@ -53,7 +53,7 @@ class PresentState:
         self._flows: list[Flow] | None = None
 
     def blocks(self) -> list[tuple]:
-        """The blocks of this process, with velocity through open boundaries; with drying, dry faces have none."""
+        """The blocks of this process, with velocity through open boundaries, and without velocity on closed faces."""
         closed_blocks = self._closed_blocks()
         if not self._model.scheme.has_diagnosed_velocity:
             return closed_blocks
@@ -71,7 +71,7 @@ class PresentState:
         return self._flows
 
     def _flows_of_step(self) -> list[Flow]:
-        """The Flow of each block that changes the thickness in the next step; with gfb that at mid-step."""
+        """For each block the Flow from which the next step computes thickness; with gfb it is that at mid-step."""
         model, scheme = self._model, self._model.scheme
         if not scheme.forward_backward:
             return self.flows()
@@ -92,7 +92,7 @@ class PresentState:
     def _params_of_blocks(self) -> list[dict]:
         """The Params of each block of this process, NumPy arrays in Patches.
 
-        The model holds the records of its last step; the present floor may be between later ones.
+        The model holds the records of its last step, but the present sea floor may lie between later records.
         """
         model, static_halo = self._model, self._model.scheme.static_halo
         params = model.transport.get_blocks(model.params, static_halo)

@@ -1,7 +1,7 @@
-"""Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
+"""Progress of a run: a bar on a terminal, elsewhere a line every ten seconds.
 
-Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So ranks that `model.launch` started print each event
-as a line of JSON, which the launcher reads and displays.
+Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So the ranks that `model.launch` starts print events
+as lines of JSON, which the launcher reads and displays.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_reporter(quiet: bool = False) -> Iterator[Callable[[dict], None]]:
 
 
 def send_message(message: dict) -> None:
-    """Write a message to the launcher as a line, in a single write, because all ranks share the pipe."""
+    """Write a message to the launcher as one line, by a single write, because all ranks share the pipe."""
     sys.stdout.write(f"{MESSAGE_PREFIX}{json.dumps(message)}\n")
     sys.stdout.flush()
 

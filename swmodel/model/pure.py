@@ -55,8 +55,9 @@ class Static(NamedTuple):
 class Step:
     """step(carry, static, t) -> the carry one step later: a pure function of JAX arrays.
 
-    t is the number of earlier steps, an integer: model time over `dt`. So `jax.lax.scan` runs over `jnp.arange(n)`. On
-    several devices call it inside `jax.shard_map` over `mesh` with `specs`; arrays are then those of one block.
+    t, an integer, is the number of earlier steps, that is, model time divided by `dt`; so `jax.lax.scan` runs over
+    `jnp.arange(n)`. On several devices call the step inside `jax.shard_map` over `mesh` with `specs`; its arrays are
+    then those of one block.
 
     Attributes:
         setup: the Setup, with the resolved configuration.
@@ -184,12 +185,12 @@ class Step:
         return FunctionalModel(carry, new, step)
 
     def total(self, array: Any) -> Any:
-        """The sum of an array over the whole domain, the same on all processes, as the last operation of a loss.
+        """The sum of an array over the whole domain, the same on all processes; for the end of a loss function.
 
-        `jax.grad` of a loss that each process computes from totals is the derivative of that one loss with respect to
-        the process's block, or to a number of `with_values` or `shared`. For a sum that enters a field again use
-        `transport.sum` instead. Where the devices do not divide the grid evenly, arrays [..., ny, nx] have cells beyond
-        the block, which do not count.
+        All processes compute the same loss from totals. Its `jax.grad` is the derivative with respect to the process's
+        block, or to a number of `with_values` or `shared`. For a sum from which fields are computed use `transport.sum`
+        instead. Where the devices do not divide the grid evenly, arrays [..., ny, nx] have cells beyond the block,
+        which do not count.
 
         UsageError: as for a step.
         """
@@ -215,7 +216,8 @@ class Step:
         self.transport.require_block(static.grid.wet)
         leaves = static.params | {"depth": static.grid.depth}
         values_by_name = {name: self._interior(leaf) if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
-        return values_by_name | {name: form.to_pytree(values_by_name[name]) for name, form in self._forms.items()}
+        layouts = self._parameter_layouts
+        return values_by_name | {name: layout.to_pytree(values_by_name[name]) for name, layout in layouts.items()}
 
     def _interior(self, leaf: Any) -> Any:
         """The block [ny, nx] of a field with its halo."""
@@ -232,7 +234,7 @@ class Step:
         Raises:
             UsageError: the run has no such coefficient, for example because its term is off, or a shape is wrong.
         """
-        names, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
+        names, layouts, dtype = self.names | {"depth"}, self._parameter_layouts, self.setup.dtype
         if varying := [name for name in values if f"{name}_before" in names]:
             raise UsageError(
                 f"{', '.join(varying)} varies in time in this run: call step.at first, then change the records "
@@ -243,7 +245,7 @@ class Step:
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(names))}; switch "
                 "its term on in the configuration"
             )
-        new = {name: forms[name].to_vector(values.pop(name), jnp, dtype) for name in forms if name in values}
+        new = {name: layouts[name].to_vector(values.pop(name), jnp, dtype) for name in layouts if name in values}
         fields = {}
         for name, value in values.items():
             array = as_real_array(value, name, dtype)
@@ -259,7 +261,7 @@ class Step:
         return static._replace(grid=grid, params=static.params | new)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients from step t on, and the step until which they hold, or None for ever.
+        """`static` with the coefficients of step t, and the step before which they hold; None: they never change.
 
         All processes call it together. InputError: a record is missing or cannot be read.
         """
@@ -277,7 +279,7 @@ class Step:
         return VaryingParams(self.setup, self.transport)
 
     @property
-    def _forms(self) -> dict[str, ParameterLayout]:
+    def _parameter_layouts(self) -> dict[str, ParameterLayout]:
         return {term.name: term.parameters for term in self.setup.scheme.user_terms if term.parameters}
 
     @property
@@ -302,12 +304,12 @@ class Step:
             if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, padded_shape, strict=True)):
                 raise UsageError(
                     f"static: {name} has shape {leaf.shape}, needs {tuple(padded_shape)}: step.with_values(static, "
-                    f"{name}=...) takes {self.transport.shape} and adds the margin from the neighbours"
+                    f"{name}=...) takes {self.transport.shape} and adds the halo from the neighbours"
                 )
 
 
 def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
-    """Arrays of programs; numbers, [1, 1] in each block, become arrays without axes, and vectors are kept once."""
+    """The arrays of a tree; numbers, [1, 1] in each block, become arrays without axes, and vectors are kept once."""
 
     def drop_block_axes(leaf: Any) -> Any:
         shape = leaf.sharding.shard_shape(leaf.shape)
@@ -387,7 +389,7 @@ def make_static_and_step(setup: Setup, transport: Transport, grid: Grid, params:
 
 
 def checkpoint_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function (carry, static, step number) -> carry, for which derivatives recompute values and keep none."""
+    """The function (carry, static, step number) -> carry, whose derivatives keep only its arguments."""
 
     def forward(carry: StepCarry, static: Static, at: Any) -> tuple[StepCarry, tuple[StepCarry, Static, Any]]:
         return function(carry, static, at), (carry, static, at)

@@ -23,7 +23,7 @@ from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
 
-#: The `drying.thickness` that the model chooses, relative to the largest depth, and its largest value, m.
+#: The `drying.thickness` that the model chooses, relative to the largest depth, and its upper bound, m.
 DRYING_THICKNESS_PER_DEPTH, MAX_DRYING_THICKNESS = 1e-3, 0.01
 
 #: The keys whose values `resolve` may choose.
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration as a run has it, with time step, number of steps, layout, executor and transport filled in.
+    """The configuration as a run uses it, with time step, number of steps, layout, executor and transport filled in.
 
     ConfigError: the grid cannot be divided among the processes, or the initial state cannot be used.
     """
@@ -43,8 +43,8 @@ def resolve(config: Config) -> Config:
 def resolve_setup(setup: Setup, extremes=None) -> Setup:
     """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
-    The default output fields of a case are extended by the fields that terms add to the state. The time step is chosen
-    for the initial state; steps = days / dt, rounded, at least one.
+    Output fields that are the defaults of the case are extended by those of active terms and, with drying, `wet`. The
+    time step is chosen for the initial state; the number of steps is days / dt, rounded, at least one.
 
     ConfigError: the grid cannot be divided among the processes, or the initial state is needed but cannot be used.
     """
@@ -80,7 +80,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
 
 
 def choose_transport(run) -> str:
-    """The transport of the configuration, or a default; on GPUs not MPI, which would need to be built for CUDA."""
+    """The transport of the configuration, or a default; it is not MPI on GPUs, because MPI may not support CUDA."""
     if run.transport != "auto":
         return run.transport
     if run.devices > 1 or (run.nproc > 1 and environment.has_gpu()):

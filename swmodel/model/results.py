@@ -53,9 +53,10 @@ POSITIONED_SERIES = {
 
 
 class Results:
-    """Base of writers of a model's records, from its present step on; a subclass has `write`, which writes those due.
+    """Base class of writers of a model's records; a subclass has `write`, which writes the records that are due.
 
-    All processes call each method together; a FilesError is raised on all.
+    The first record belongs to the model's step at construction. All processes call each method together, except
+    `has_failed`; a FilesError is raised on all.
 
     Attributes:
         files, schedules: the open files, and the schedules of their records, by name.
@@ -68,12 +69,12 @@ class Results:
         self.accumulators, self.latest_numbers = NO_ACCUMULATORS, {}
 
     def files_due(self) -> list[str]:
-        """The files whose records are due at the present step; all at the first step."""
+        """The files whose records are due at the present step; all files at the first step."""
         step = self.model.step
         return [name for name, schedule in self.schedules.items() if schedule.is_due(step) or step == self.first_step]
 
     def next_step(self, step: int) -> int:
-        """The first step after `step` at which a record is due, except series at positions, which need no stop."""
+        """The first step after `step` at which a record is due; for series at positions the time loop need not stop."""
         return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in POSITIONED_SERIES)
 
     def has_failed(self) -> bool:
@@ -122,7 +123,7 @@ class RunResults(Results):
             self.latest_numbers = model.diagnostics()
             self.files[DIAGNOSTICS].write(model.step, model.time, self.latest_numbers)
         if DRIFTERS in due:
-            values = {name: places[None] for name, places in self.drifters.values().items()}
+            values = {name: positions[None] for name, positions in self.drifters.values().items()}
             self.files[DRIFTERS].write(np.array([model.step]), np.array([model.time]), values)
         if SPECTRA in due:
             self.files[SPECTRA].write(model.step, model.time, model.spectra())
@@ -151,7 +152,7 @@ def open_results(simulation, directory, command_line: str = "", resume: bool = F
 
 
 def schedules(config) -> dict[str, EventSchedule]:
-    """The schedule of the records of each file, by name; spectra.nc only with `output.spectra`."""
+    """The schedule of the records of each file that the run writes, by name."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = EventSchedule(dt, steps, options.every_steps, options.every)
     every = options.diagnostics_every_steps
@@ -161,8 +162,8 @@ def schedules(config) -> dict[str, EventSchedule]:
     if options.drifters:
         interval = options.drifters_every_steps, options.drifters_every
         by_file[DRIFTERS] = EventSchedule(dt, steps, *interval) if any(interval) else snapshots
-    for name, places in {STATIONS: options.stations, SECTIONS: options.sections}.items():
-        if places:
+    for name, positions in {STATIONS: options.stations, SECTIONS: options.sections}.items():
+        if positions:
             by_file[name] = EventSchedule(dt, steps, getattr(options, POSITIONED_SERIES[name][1]))
     return by_file
 
@@ -170,7 +171,8 @@ def schedules(config) -> dict[str, EventSchedule]:
 def record_filters(model) -> dict:
     """For each file that a resumed run continues, by name, the function that says whether a step's record is kept.
 
-    Records before the first step are kept. That of the first step is kept unless only the end of a run was its reason.
+    Records before the first step are kept. The record of the first step is kept if the schedule asks for it in a run of
+    any length, or if the run has no further steps; otherwise it was only written because an earlier run ended there.
     """
     first = model.step
     old_schedules, is_at_end = schedules(model.restart.config), first == model.config.run.steps

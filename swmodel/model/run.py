@@ -27,18 +27,19 @@ from .varying_params import VaryingParams
 
 log = logging.getLogger(__name__)
 
-#: Wall-clock seconds between checks of the clock, of signals and of the state's health, and reports of progress.
+#: Wall-clock seconds of a chunk of steps, after which the loop checks the clock, signals and the state's health, and
+#: reports progress.
 CHUNK_SECONDS = 0.5
-#: Chunks of steps that ignore the wall-clock limit: the first has one step, the second measures the speed.
+#: Number of first chunks that ignore the wall-clock limit: the first has one step, the second measures the speed.
 MIN_CHUNKS = 2
 NO_CALLS = ScheduledCalls()
 
 
 class TimeLoopModel:
-    """Base of models for the time loop, a Simulation or the Members of an ensemble; all processes call it together.
+    """Base class of what the time loop advances: a Simulation, or the Members of an ensemble.
 
-    A subclass has `_load_coefficients()`, which loads the coefficients of the present step,
-    `_advance(steps, accumulators)`, `get`, which returns NumPy arrays of this process, `results`
+    All processes call each method together. A subclass has `_load_coefficients()`, which loads the coefficients of the
+    present step, `_advance(steps, accumulators)`, `get`, which returns NumPy arrays of this process, `results`
     (`results.open_results`) and `health`.
 
     Attributes:
@@ -95,7 +96,7 @@ class TimeLoopModel:
         return self._forcing.restart_notes(self._step)
 
 
-def run_on_first(transport, function):
+def run_on_rank_zero(transport, function):
     """The result of function() on rank 0, broadcast to all processes; an error is raised on all of them."""
     result = problem = None
     if transport.rank == 0:
@@ -110,12 +111,12 @@ def run_on_first(transport, function):
 
 
 def run_in_folder(model, directory, progress=None, force: bool = False, calls: ScheduledCalls = NO_CALLS) -> None:
-    """Run a model into a folder that no other run holds; see `Simulation.run`."""
+    """Lock the folder and run a model into it; see `Simulation.run`."""
     require_length(model.config)
     if model.step > model.config.run.steps:
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
     with contextlib.ExitStack() as stack:
-        resume = run_on_first(model.transport, lambda: lock_run_folder(stack, model, Path(directory), force))
+        resume = run_on_rank_zero(model.transport, lambda: lock_run_folder(stack, model, Path(directory), force))
         if resume:
             calls.expected |= Counter(model.restart.config.python.calls)
         if not resume or model.step < model.config.run.steps:
@@ -125,9 +126,9 @@ def run_in_folder(model, directory, progress=None, force: bool = False, calls: S
 
 
 def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
-    """Lock the folder until the context `stack` ends; returns whether the model continues the run in it.
+    """Lock the folder until the context `stack` ends; returns whether the model continues the run in the folder.
 
-    It does if the model started from a restart file of that run and has not been advanced.
+    The model does so if it started from a restart file of that run and has not been advanced.
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTART_FOLDER).resolve()
@@ -137,7 +138,7 @@ def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
         )
     run_folder.check_overwritable(directory, force or resume, for_python=True)
     stack.enter_context(lock.hold_folder(directory))
-    # Another run may just have ended.
+    # Check again, because another run may have ended in the folder before this one locked it.
     run_folder.check_overwritable(directory, force or resume, for_python=True, has_lock=True)
     if resume:
         restart, _ = choose_restart(directory, Path(model.restart.path).name)
@@ -167,7 +168,7 @@ def run(
     directory = Path(directory)
     calls.check_agreement(model)
     config = calls.config_with_calls(model.config)
-    run_on_first(model.transport, lambda: prepare_run_folder(directory, model.step, config, resume))
+    run_on_rank_zero(model.transport, lambda: prepare_run_folder(directory, model.step, config, resume))
     state, code, message, peak_bytes = "completed", 0, "", None
     try:
         with StopRequests(model.config.run.walltime, MIN_CHUNKS) as stop:
@@ -185,12 +186,16 @@ def run(
     finally:
         if model.transport.rank == 0:
             numbers = status_contents(model, time.perf_counter() - model.construction_start_time)
-            numbers["peak_memory_bytes"] = peak_bytes or peak_memory()  # of all ranks, or of this one after a failure
+            # The largest of all ranks or, after a failure, that of this rank.
+            numbers["peak_memory_bytes"] = peak_bytes or peak_memory()
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
 def prepare_run_folder(directory: Path, step: int, config: Config, resume: bool) -> None:
-    """Create the run folder with config.toml; removes files of an earlier run, or those of this run after the step."""
+    """Create the run folder with config.toml, without files of an earlier run.
+
+    If the run is resumed, its files stay, except its status and blowup.nc; restart files after `step` are renamed.
+    """
     with translate_os_errors(directory, "written"):
         if resume:
             run_folder.remove_status_and_blowup(directory)
@@ -210,7 +215,7 @@ def _loop(
     stop: StopRequests,
     calls: ScheduledCalls,
 ) -> str | None:
-    """Run to the end or to a stop; returns the reason for a stop. `config` is the recorded configuration."""
+    """Run to the end or to a stop; returns the reason for a stop. `config` is that of config.toml."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     path = restart_path(directory, first, model.config.restart.format)
     has_restart_file = resume and Path(model.restart.path).absolute() == path.absolute()
@@ -230,7 +235,7 @@ def _loop(
                 carry_before = model.carry
                 reason = calls.call_due_functions(model)
                 if transport.any(model.carry is not carry_before):
-                    health.set_start()  # as a function has set a new state
+                    health.set_start()  # because a function has set a new state
             reason = reason or (stop.reason(transport, results.has_failed()) if step < steps else None)
             if (has_new_record and restarts.is_due(step)) or is_restart_overdue or reason:
                 results.flush()
@@ -249,11 +254,11 @@ def _loop(
 
 
 def speeds(model: TimeLoopModel) -> dict[str, float]:
-    """Cell updates per second, without compilation and output; for ensembles also steps of members per second."""
+    """Cell updates per wall-clock second of the steps alone; for ensembles also steps of members per second."""
     cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.axis_size
     steps = model.step - model.first_step
-    each = steps * members / model.loop_seconds if model.loop_seconds else 0.0
-    return {"cell_updates_per_second": each * cells} | ({"member_steps_per_second": each} if members > 1 else {})
+    speed = steps * members / model.loop_seconds if model.loop_seconds else 0.0
+    return {"cell_updates_per_second": speed * cells} | ({"member_steps_per_second": speed} if members > 1 else {})
 
 
 def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> dict:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
-#: Steps by `advance(1)` on one process between checks of the state; a check takes about as long as a step.
+#: Number of `advance(1)` calls on one process between checks of the state; a check takes about as long as a step.
 CHECK_EVERY_STEPS = 50
 
 
@@ -53,16 +53,17 @@ class Simulation(TimeLoopModel):
         config: a case (class or object), the name of a case or file, or a Config (`swmodel.load`).
         overrides: {"grid.nx": 128, ...} replaces values of the configuration.
         restart: a restart file with the same grid, precision and time stepping; None: the initial state.
-        fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays. They replace fields of
-            the case or of files, and provide those of terms. They must be the same on all processes, or `local`.
-        terms: functions of (state, grid, t, ...) that return {"u": tendency, ...}, in Patches; or Terms.
+        fields: fields by name, such as "eta": functions of position, numbers, arrays [ny, nx] or DataArrays. They
+            replace those of the case or of files, and provide the fields that terms read. They must be the same on all
+            processes, unless `swmodel.local` marks them as the part of one process.
+        terms: functions (state, grid, t, ...) -> {"u": tendency, ...}, whose arrays are Patches; or Terms.
         options: options of the executor, such as `steps_per_sweep` of `executors/native`; they do not change results.
 
     Attributes:
         setup, config: the Setup and the resolved configuration.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: the connection to other processes, and this process's part of the grid.
-        carry: state, memory of the stepper and step number; can be set. The next step donates its buffers.
+        carry: state, memory of the stepper and step number; can be set. The next step may reuse its memory.
         step: number of steps, of which `first_step` were taken before this object was created.
         dt: time step, s.
         construction_start_time: start of the construction, by time.perf_counter.
@@ -88,20 +89,20 @@ class Simulation(TimeLoopModel):
         **options: Any,
     ) -> None:
         self.construction_start_time = time.perf_counter()
-        parts = make_domain(lambda: build_config(config, overrides, fields, terms, restart))
-        self.setup, self.transport, self.grid, self._params = parts
-        self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
+        domain = make_domain(lambda: build_config(config, overrides, fields, terms, restart))
+        self.setup, self.transport, self.grid, self._params = domain
+        self.config, self.scheme, self.dt = domain.config, domain.scheme, domain.setup.dt
         self._forcing = VaryingParams(self.setup, self.transport)
         self.block, self._unchecked_steps = self.transport.block, 0
         self._calls, self._present = ScheduledCalls(self.config.python.calls), PresentState(self)
-        self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
+        self._executor: Executor = EXECUTORS[self.config.run.executor](*domain, **options)
         self.restart: LoadedRestart | None = None
         if restart is None:
             self.carry = self._executor.start(self.transport.make_arrays(self.setup.state))
         else:
             loaded = read(restart, self.setup, self.transport)
             self.carry = self._executor.resume(loaded.carry)
-            self.restart = loaded._replace(carry=None)  # as the first step donates the carry
+            self.restart = loaded._replace(carry=None)  # because the first step may reuse its memory
         self.first_step = self.step
         if not self._forcing.is_valid_at(self.step):
             self._load_coefficients()
@@ -157,7 +158,7 @@ class Simulation(TimeLoopModel):
 
     @property
     def params(self) -> dict:
-        """Coefficients on the devices; those that vary in time are the present records (`ocean.records`)."""
+        """Coefficients on the devices; of those that vary in time, the present records (`ocean.records`)."""
         return self._params
 
     @property
@@ -189,13 +190,13 @@ class Simulation(TimeLoopModel):
         self.carry = change.carry_with_state(self, self._executor, change.state_from_arrays(self, state))
 
     def set(self, **fields: Field) -> None:
-        """Set eta, u, v or concentrations of tracers, given as in `fields`; all processes call it together.
+        """Set eta, u, v or concentrations of tracers, in any form of `fields`; all processes call it together.
 
         Where eta changes, so does the thickness on water, h = depth + eta; concentrations do not change. The steppers
         `ab2` and `ab3` keep their old tendencies, except before the first step. Earlier states in the memory of
         `leapfrog` and `gfb` change by as much as the present one.
 
-        ConfigError: a run has no such variable field, or its values cannot be used; the state has not changed then.
+        ConfigError: the run has no such field that changes, or its values cannot be used; the state does not change.
         SetupError: a field differs between processes.
         """
         self.carry = change.carry_with_state(self, self._executor, change.state_with_fields(self, fields))
@@ -219,16 +220,16 @@ class Simulation(TimeLoopModel):
         self._substep_chooser.apply_to_executor(self._executor, self._forcing)
 
     def renew_forcing(self) -> None:
-        """Evaluate fields that vary in time again before the next step; call it if their functions have changed."""
+        """Evaluate fields that vary in time again before the next step; needed if their functions have changed."""
         self._forcing.clear()
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.
 
-        The function is called at multiples of the interval since the start of the run, but not at the start itself; a
-        time between two steps is moved to the second. At a step the model writes records, calls the functions and then
-        writes the restart file, which thus contains what a function has set. A run records names and intervals: a model
-        that continues it needs the same functions, in the same order, before its first step.
+        The function is called at multiples of the interval since the start of the run, but not at the start itself; if
+        such a time lies between two steps, it is called after the second. At a step the model writes records, calls the
+        functions and then writes the restart file, which thus contains what a function has set. A run records the names
+        and intervals of its functions, and a model that continues the run needs the same ones before its first step.
 
         UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step.
         """
@@ -243,11 +244,11 @@ class Simulation(TimeLoopModel):
         Args:
             steps: a whole number, at least 0.
             days: model days from the present time, rounded to whole steps.
-            until: model time since the start of the run, "10 days" or seconds; the last step is the first to reach it.
+            until: model time since the start of the run, as "10 days" or in s; the last step is the first to reach it.
 
         Raises:
-            UsageError: an argument is invalid, the time has passed, or a function of the run is missing.
-            SetupError: the processes have different functions of `every`.
+            UsageError: an argument is invalid, `until` has passed, or a function that the run needs is missing.
+            SetupError: functions of `every` differ between processes.
             NumericalError: the solution blew up; raised once, so that the state can be examined afterwards.
             Stopped: a function of `every` failed; the model can continue.
         """
@@ -333,9 +334,9 @@ class Simulation(TimeLoopModel):
     def run(self, directory: PathLike, progress: Progress = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; all processes call it together.
 
-        Records start at the present step. But a Simulation that was made from a restart file of the folder, and has not
-        been advanced, continues the run there: it removes later records and appends new ones, or does nothing if the
-        run is already at its end.
+        Records start at the present step. But a Simulation that was created from a restart file of the folder, and has
+        not been advanced, continues the run there: it removes later records and appends new ones, or only logs a
+        message if the run is already at its end.
 
         Args:
             directory: the run folder, created if missing.

@@ -1,8 +1,8 @@
 """The substeps of a run: the number of equal parts of a step, chosen from the state (`time.max_substeps`).
 
-A step of `time.dt` has 1, 2, 4, ... substeps of equal length. Records, forcing, restarts and user functions refer to
-whole steps. The number is chosen every `time.substeps_every_steps` steps, counted from the start of the run. It depends
-only on the present state and the present number, and is the same on any layout.
+A step of `time.dt` has 1, 2, 4, ... substeps of equal length. Records, forcing, restarts and user-defined functions
+refer to whole steps. The number is chosen every `time.substeps_every_steps` steps, counted from the start of the run.
+It depends only on the present state, the present coefficients and the present number, and is the same on any layout.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RATES_PER_OCTAVE = 64
 
 
 class SubstepChooser:
-    """The number of substeps per step, which holds before step `valid_until`; without a model it never changes."""
+    """The number of substeps per step, which is valid before step `valid_until`; without a model it never changes."""
 
     def __init__(self, model=None, substeps: int = 1):
         self.model, self.substeps = model, substeps
@@ -52,7 +52,7 @@ class SubstepChooser:
         """Choose the number of substeps for the next steps; returns the ratio of the new number to the old one."""
         model, old_substeps = self.model, self.substeps
         self.valid_until = (model.step // self.steps_between_choices + 1) * self.steps_between_choices
-        # At most halved, because the memory contains only the states of the two previous substeps.
+        # The number is at most halved, because the memory contains only the states of the two previous substeps.
         self.substeps = max(self._substeps_for(self.max_rates()), old_substeps // 2)
         return self.substeps / old_substeps
 
@@ -119,11 +119,11 @@ def max_rates_in_rectangle(
 
 
 def rescale_memory(carry: Carry, ratio: float) -> Carry:
-    """The carry with memory for steps whose length is divided by `ratio`, which is 1/2 or at least 1.
+    """The carry with memory for substeps whose length is divided by `ratio`, which is 1/2 or at least 1.
 
-    The memory contains the states of the last two steps. States between them are interpolated linearly, which keeps
-    thickness positive and concentrations within their bounds. If steps become twice as long, the older
-    of the two new states is extrapolated.
+    The memory contains the states of the two previous substeps. For shorter substeps the new memory is interpolated
+    linearly between the present and the previous state, which keeps thickness positive and concentrations within their
+    bounds. If substeps become twice as long, the older of the two new states is extrapolated.
     """
     if ratio == 1 or not carry.memory:
         return carry

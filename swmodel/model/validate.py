@@ -35,7 +35,7 @@ from ..setup.positions import cross_sections, drifters, gauges, rivers
 from ..setup.setup import Setup, setup_of
 from .resolve import find_layout, resolve_setup
 
-#: Least number of states that a process holds: its state, the time stepper's memory, a padded copy and tendencies.
+#: Lower bound of the number of states that a process holds: state, the stepper's memory, a padded copy and tendencies.
 MIN_STATES_IN_MEMORY = 4
 
 #: Largest number of values of a field's records in time that are read before a run; this takes about two seconds.
@@ -43,7 +43,7 @@ MAX_VALUES_READ = 10**8
 
 NO_DRYING_REASON = "without drying.active no cell floods or falls dry"
 
-#: Steppers that have no memory of earlier steps, or whose memory, the two previous states, can be interpolated.
+#: Steppers without memory of earlier steps, or whose memory consists of the two previous states and is interpolated.
 STEPPERS_WITH_SUBSTEPS = [name for name, each in methods().items() if isinstance(each, RungeKutta | ForwardBackward)]
 
 #: Largest step number that a Carry can hold, as an int32.
@@ -59,8 +59,8 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     """The resolved Setup after all checks.
 
     Args:
-        unattended: whether the run goes to its end unattended. It then needs a length, and the values of its records
-            in time are read now, so that a bad value is not found halfway.
+        unattended: whether the run goes to its end without a user. It then needs a length, and the values of its
+            records in time are read now, so that a bad value does not stop the run halfway.
 
     Raises:
         ConfigError: all problems.
@@ -230,7 +230,7 @@ def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
 
 
 def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
-    """Records of varying coefficients that do not cover the run, or that have missing or implausible values.
+    """Messages about records of varying coefficients that do not cover the run, or whose values cannot be used.
 
     If a field has more than MAX_VALUES_READ values, only its first and last records are read. Without `read_values`, no
     record is read except the first of the air pressure, to check its unit.
@@ -311,7 +311,7 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
         config_with_dt = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(config_with_dt) if line not in set(check_options(config)))
     if not math.isfinite(dt):
-        yield "time.dt: must be given, in s, as the domain is dry at the start"
+        yield "time.dt: must be given, in s, because the domain is dry at the start"
     elif dt / time.max_substeps > largest_dt:
         if limiting_process == WAVE_PROCESS and extremes.has_uneven_cells:
             limiting_process = f"{limiting_process}, at {extremes.fastest_cell}"
@@ -337,7 +337,7 @@ def require_length(config: Config) -> None:
 
 
 def require_derivatives(config: Config) -> None:
-    """Raise UsageError if derivatives of the run are impossible: executor, moving sea floor or substeps."""
+    """Raise UsageError if the executor, a moving sea floor or substeps rule out derivatives of the run."""
     if config.run.executor == "reference":
         raise UsageError("executor reference has no derivatives; choose native or xla")
     if varies_in_time(config, "uplift"):

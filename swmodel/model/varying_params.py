@@ -1,4 +1,4 @@
-"""Coefficients that vary in time, which the model replaces at each of their records."""
+"""Coefficients that vary in time: the model replaces them at each record."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from ..parallel.worker import Worker
 from ..setup.fields.record_notes import additive_checksum, note_records
 from ..setup.setup import Setup, rows_and_columns
 
-#: Longest delay of a signal while this process waits for the reading thread, s.
+#: Longest time for which a signal is not handled while this process waits for the reading thread, s.
 MAX_SIGNAL_DELAY_SECONDS = 0.5
 
 _READER = Worker("records")
 
 
 class VaryingParams:
-    """Coefficients of a model that vary in time; the present ones hold from step `valid_from` until `valid_until`."""
+    """The coefficients of a model that vary in time; those loaded last are valid from `valid_from` to `valid_until`.
+
+    These are numbers of steps; the coefficients are not valid at step `valid_until` itself.
+    """
 
     def __init__(self, setup: Setup, transport):
         self.setup, self.scheme, self.transport = setup, setup.scheme, transport
@@ -29,7 +32,7 @@ class VaryingParams:
         return not self.scheme.varying or self.valid_from <= step < self.valid_until
 
     def next_change(self, max_step: int) -> int:
-        """The step until which the present coefficients hold, at most `max_step`."""
+        """The step at which the present coefficients must be replaced, at most `max_step`."""
         return min(max_step, self.valid_until) if self.scheme.varying else max_step
 
     def clear(self) -> None:
@@ -45,12 +48,13 @@ class VaryingParams:
         return steps_of_change
 
     def load(self, step: int, halo: int | None = None) -> dict:
-        """The varying Params of this process's blocks from a step on, in the form of `transport.make_arrays`.
-
-        InputError: a record is missing or cannot be read.
+        """The varying Params of this process's blocks at a step, in the form of `transport.make_arrays`.
 
         Args:
             halo: cells around the blocks; None: the `static_halo` of the model.
+
+        Raises:
+            InputError: a record is missing or cannot be read.
         """
         halo = halo or self.setup.static_halo
         params = self.transport.make_arrays(lambda block: self.params_of_block(block, halo, step), halo)
@@ -58,7 +62,7 @@ class VaryingParams:
         return params
 
     def params_of_block(self, block, halo: int, step: int | None = None) -> dict:
-        """The varying Params of a block with a halo from a step on, as arrays; None: the present ones."""
+        """The varying Params of a block with a halo, as arrays, at a step; None: the step of the last `load`."""
         return self.setup.varying_params(self._records, block, halo, self.valid_from if step is None else step)
 
     def restart_notes(self, step: int) -> str:
@@ -77,10 +81,11 @@ class VaryingParams:
 
     @contextmanager
     def prefetch(self) -> Iterator[None]:
-        """A context in which a thread reads the next records for `load`, while this one computes and opens no files.
+        """A context in which another thread reads the next records for `load`, while the caller computes.
 
-        netCDF4 crashes if two threads use it at once. So the context waits for the thread, and suspends Python's
-        garbage collection, which may close a file of the user. Errors of reading are reported by `load`.
+        The caller must not open or close files, because netCDF4 crashes if two threads use it at once. So the context
+        suspends Python's garbage collection, which may close a file of the user, and waits for the other thread before
+        it ends. `load` raises the errors of reading.
         """
         future, gc_was_enabled = None, gc.isenabled()
         if self.scheme.varying and self._prefetched_step != self.valid_until:

@@ -43,7 +43,7 @@ class Accumulator:
         raise NotImplementedError
 
     def start(self, restart_fields: dict[str, Any]) -> None:
-        """Start at the present state, or continue from the fields of a restart file of this step; {}: there is none."""
+        """Start at the present state, or continue from the fields of a restart file of this step; {}: no such file."""
 
     def next_collection(self, max_step: int) -> int:
         """The step, at most `max_step`, at which `collect` must be called."""
@@ -70,11 +70,14 @@ class Accumulator:
 
 
 def make_updates(updates: tuple, transport):
-    """The update function of several Accumulators, whose `summary` and `inputs` are tuples of theirs."""
+    """The update function of several Accumulators; its `summary` and `inputs` are the tuples of theirs."""
     functions = [make(*parts, transport) for make, *parts in updates]
 
     def update(summary, inputs, state, step):
-        return tuple(each(*mine, state, step) for each, *mine in zip(functions, summary, inputs, strict=True))
+        return tuple(
+            function(own_summary, own_inputs, state, step)
+            for function, own_summary, own_inputs in zip(functions, summary, inputs, strict=True)
+        )
 
     return update
 
@@ -97,8 +100,8 @@ class Accumulators(list):
             for _ in range(steps):
                 carry = executor.advance(carry, 1)
                 summary = program(summary, inputs, carry.state, carry.step)
-        for each, found in zip(self, summary, strict=True):
-            each.summary = found
+        for accumulator, new_summary in zip(self, summary, strict=True):
+            accumulator.summary = new_summary
         return carry
 
     def collect(self) -> None:
@@ -118,7 +121,7 @@ NO_ACCUMULATORS = Accumulators()
 def make_padded_state(scheme, transport):
     """The function (State, Grid, Params, step) -> (State with a halo, Grid) of one block, in Patches.
 
-    The velocity includes that through open boundaries; with drying it is zero on faces without water.
+    The velocity includes that through open boundaries, and is zero on closed faces.
     """
     halo_width, static_halo = scheme.halo_width, scheme.static_halo
     with_halo = make_add_halo(halo_width, transport)
@@ -143,7 +146,8 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
     """
     padded, shape = make_padded_state(scheme, transport), transport.shape
     pointwise_fields = POINTWISE_FIELDS if scheme.has_diagnosed_velocity else POINTWISE_FIELDS + VELOCITIES
-    pointwise, others = ([name for name in names if (name in pointwise_fields) == here] for here in (True, False))
+    pointwise = [name for name in names if name in pointwise_fields]
+    others = [name for name in names if name not in pointwise_fields]
 
     def invert(location: str, sources: list) -> list:
         return [HelmholtzEquation(location, grid_options).solve_block(source, transport) for source in sources]

@@ -20,13 +20,14 @@ from ...setup.positions.drifters import (
 )
 from .accumulator import Accumulator, make_padded_state
 
-#: Cells around a block that the stages of a step read: each stage lies within one cell of the drifter's cell.
+#: Width in cells of the halo that the stages of a step read: each stage lies within one cell of the drifter's cell.
 HALO_WIDTH = 2
 
 #: Largest displacement in a stage or a step, cells; with a stable time step no drifter reaches it.
 MAX_DISPLACEMENT_CELLS = 0.999
 
-#: Stage times of the fourth-order Runge-Kutta method, as parts of a step; also the factors of the last displacement.
+#: Times of the stages of the fourth-order Runge-Kutta method, as fractions of a step; also the factors with which a
+#: stage multiplies the displacement of the one before.
 STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 
 #: The names of the displacements by the current in a step, cells, at the faces of a block and HALO_WIDTH around it.
@@ -36,15 +37,16 @@ EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
 def make_displacements(scheme, transport):
     """The function (inputs, State, step) -> {EAST_DISPLACEMENT: u dt/dx, NORTH_DISPLACEMENT: v dt/dy} of one block.
 
-    They are on faces; closed faces have NaN. `scheme` is that of the run if it `has_diagnosed_velocity`, else None.
+    Displacements, in cells per step, are on faces, and NaN on closed ones. `scheme` is that of the run if it
+    `has_diagnosed_velocity`, else None.
     """
     padded, shape = scheme and make_padded_state(scheme, transport), transport.shape
 
     def displacements(inputs, state, step):
         u, v = state.u, state.v
         if padded:
-            found, _ = padded(state, inputs["grid"], inputs["params"], step)
-            u, v = (jnp.broadcast_to(each.block_values(shape), shape) for each in (found.u, found.v))
+            with_velocity, _ = padded(state, inputs["grid"], inputs["params"], step)
+            u, v = (jnp.broadcast_to(each.block_values(shape), shape) for each in (with_velocity.u, with_velocity.v))
         u, v = add_halo((u, v), HALO_WIDTH, transport)
         east = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
         north = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
@@ -62,8 +64,8 @@ def make_drift(ny: int, nx: int, scheme, transport):
         k1 = D(0, p),  k2 = D(1/2, p + k1/2),  k3 = D(1/2, p + k2/2),  k4 = D(1, p + k3)
         p' = p + (k1 + 2 k2 + 2 k3 + k4)/6
 
-    The block that contains a drifter computes its position p; a sum over blocks, to which the others add zero, gives it
-    to all of them.
+    The block that contains a drifter computes its new position p'; a sum over blocks, to which the others add zero,
+    gives p' to all of them.
     """
     displacements = make_displacements(scheme, transport)
 
@@ -87,10 +89,10 @@ def make_drift(ny: int, nx: int, scheme, transport):
             """The displacement at time `weight`, at the position that `weight` times the last displacement reaches."""
             reached = moved_by([weight * k for k in displacement])
             pairs = zip(*(interpolate_current(fields, cell, reached) for fields in (before, after)), strict=True)
-            found = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
-            return found, found
+            current = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
+            return current, current
 
-        # In a loop XLA compiles one stage only, and does not recompute a stage wherever the next one reads it.
+        # With a loop XLA compiles only one stage, and does not compute a stage again wherever the next one reads it.
         stage_times = STAGE_TIMES.astype(position[0].dtype)
         _, (k1, k2, k3, k4) = jax.lax.scan(stage, jnp.zeros_like(jnp.stack(position)), stage_times)
         displacement = (k1 + 2 * (k2 + k3) + k4) / 6
@@ -101,24 +103,24 @@ def make_drift(ny: int, nx: int, scheme, transport):
         moved = jnp.where(in_block, jnp.where(is_wet, jnp.stack(moved), jnp.nan), 0)
         north, east = transport.sum(jax.lax.optimization_barrier(moved))
         is_lost = jnp.isnan(north + east) | (summary[ROW] < 0)
-        found = {}
-        for name, away, length, moved in ((ROW, NORTH, ny, north), (COLUMN, EAST, nx, east)):
+        new_summary = {}
+        for index_name, offset_name, length, moved in ((ROW, NORTH, ny, north), (COLUMN, EAST, nx, east)):
             cells = jnp.floor(moved + 0.5)
-            found[away] = jnp.where(is_lost | (moved == cells), 0, moved - cells)
-            found[name] = jnp.where(is_lost, -1, (summary[name] + cells.astype(jnp.int32)) % length)
-        return found | new_displacements
+            new_summary[offset_name] = jnp.where(is_lost | (moved == cells), 0, moved - cells)
+            new_summary[index_name] = jnp.where(is_lost, -1, (summary[index_name] + cells.astype(jnp.int32)) % length)
+        return new_summary | new_displacements
 
     return update
 
 
 def interpolate_current(fields, cell, position):
-    """Both components of the current at `position` = (north, east) relative to the centres of cells, in cells.
+    """Both components of the displacement at `position` = (north, east) relative to the centres of `cell`, in cells.
 
     Along its own direction a component is linear between the two faces of a cell. Across it, the value on an open face
     is linear towards the adjacent face if that is open too, else constant; on a closed face it is zero. So nothing
     flows through coasts and walls, and the current along a straight coast is that of the nearest faces.
     """
-    steps = [jnp.floor(away + 0.5) for away in position]
+    steps = [jnp.floor(coordinate + 0.5) for coordinate in position]
     indices = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
     offsets = [a - step for a, step in zip(position, steps, strict=True)]
     components = []
@@ -138,9 +140,9 @@ def interpolate_current(fields, cell, position):
 
 
 def stop_at_coasts(position, fields, cell):
-    """Move positions (north, east), up to 1.5 cells from cell centres, back to the first closed face on their way.
+    """Move positions (north, east), up to 1.5 cells from the centres of `cell`, back to the first closed face passed.
 
-    The way leads to the next column first, then to the next row, through open faces, which have water on both sides.
+    A drifter passes first to the next column, then to the next row. NaN in `fields` marks closed faces.
     """
     north, east = position
     min_offset, max_offset = offset_limits(east.dtype)
@@ -176,7 +178,7 @@ class DrifterAccumulator(Accumulator):
         self._static = transport.make_arrays(static, HALO_WIDTH)
 
     def inputs(self) -> dict:
-        """See `Accumulator`. Computes the current before the next step anew, as a user may have set the state."""
+        """See `Accumulator`. Computes the displacements anew, because a user may have set the state."""
         simulation = self.simulation
         program_inputs = self._static
         if self._scheme:

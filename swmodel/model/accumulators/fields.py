@@ -23,9 +23,9 @@ from ...ocean.terms.bed_motion import has_moving_floor
 from ...setup.tidal_analysis import harmonic_analysis
 from .accumulator import Accumulator, make_fields
 
-#: Times are numbers of steps here and seconds in output.nc; NEVER marks cells without such a time.
+#: Times are numbers of steps in summaries, and seconds in output.nc; NEVER marks cells without such a time.
 STEP_SUFFIX, NEVER = "_step", -1
-#: In place of the first step with water, for cells that were wet at the start.
+#: Value in FLOOD_STEP of cells that were wet at the start.
 AT_START = -2
 
 #: Fields with the step of the first arrival, and of the first flooding, of a cell.
@@ -36,10 +36,10 @@ SAMPLES_PER_CALL = 256
 
 
 class FieldAccumulator(Accumulator):
-    """Base of accumulators of fields; the names in their summaries are also those in restart files.
+    """Base class of accumulators of fields; the names in their summaries are also those in restart files.
 
-    `make` makes the update function from the names of the fields, `parts` and the further arguments of `make_fields`.
-    `initial_values` has the initial value of each field, in its data type.
+    `make` creates the update function from the names of the fields, `parts` and the further arguments of `make_fields`.
+    `initial_values` has the initial value of each field of the summary, in its data type.
     """
 
     def __init__(self, simulation, names, make, parts: tuple, initial_values: dict[str, Any]):
@@ -56,7 +56,7 @@ class FieldAccumulator(Accumulator):
         )
 
     def take_restart_fields(self, restart_fields: dict) -> bool:
-        """Take all values from a restart file; returns False, and takes none, if one is missing there."""
+        """Take the summary from a restart file; returns False, and takes nothing, if a field is missing in the file."""
         is_complete = self.summary.keys() <= restart_fields.keys()
         if is_complete:
             self.summary = {name: restart_fields[name] for name in self.summary}
@@ -75,7 +75,7 @@ def make_mean(names, *parts):
     """The update function of means; `parts` are the further arguments of `make_fields`, `inputs` are Grid and Params.
 
     The bits must be the same on any layout. So only the weight is a quotient, because compilers may replace a division
-    of fields by a product with the reciprocal, and products pass through a maximum, which rounds them before the sum.
+    of fields by a product with the reciprocal; and products pass through a maximum, which rounds them before the sum.
     """
     fields = make_fields(names, *parts)
 
@@ -123,7 +123,11 @@ class MeanAccumulator(FieldAccumulator):
 
 
 def make_extremes(names, arrival, inundation: bool, *parts):
-    """The update function of extremes: as `make_mean`; `arrival`: least |eta| of an arrival, m; None: no arrivals."""
+    """The update function of extremes, with the arguments of `make_mean`, `arrival` and `inundation`.
+
+    An arrival is the first time at which |eta| is at least `arrival`, m; None: there are no arrivals. `inundation` says
+    whether the first times with water are recorded.
+    """
     drying = parts[-2].drying
     needed = [*names, *["eta"] * (arrival is not None), *["wet"] * drying]
     fields = make_fields(tuple(dict.fromkeys(needed)), *parts)
@@ -189,11 +193,11 @@ def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
         values = jax.lax.dynamic_slice_in_dim(table, (sample - first) * n_functions, n_functions)
 
         def add_sample(summary):
-            found = {}
+            new_summary = {}
             for name, x in fields(state, *static, step).items():
                 sums = (f"{name}{HARMONIC_SUFFIX}{k}" for k in range(n_functions))
-                found |= {key: summary[key] + values[k] * x for k, key in enumerate(sums)}
-            return found
+                new_summary |= {key: summary[key] + values[k] * x for k, key in enumerate(sums)}
+            return new_summary
 
         is_due = (remainder == 0) & (sample >= 0) & (sample < len(samples))
         return jax.lax.cond(is_due, add_sample, lambda summary: summary, summary)

@@ -18,7 +18,7 @@ from .accumulator import Accumulator
 
 log = logging.getLogger(__name__)
 
-#: Largest number of bytes, and of times, kept on the devices; with less, transfers to the host are more frequent.
+#: Largest number of bytes, and of times, kept on the devices; smaller numbers make transfers to the host more frequent.
 MAX_BYTES, MAX_TIMES = 4 << 20, 4096
 
 
@@ -26,9 +26,11 @@ def make_series(every: int, scheme, transport):
     """The update function of values at points.
 
     Its summary is (values [times * points], steps [times]). Row 0 belongs to the first multiple of `every` after
-    inputs["host_step"]. Each step overwrites the row of the next multiple, so that a row finally holds its own step.
+    inputs["host_step"]. Each step overwrites the row of the next multiple, or of its own if it is one; so a row finally
+    has the values of its own step.
 
     Args:
+        every: steps between rows.
         scheme: the Scheme of the run if some points are faces of open boundaries, or faces that may close; else None.
     """
     with_halo, shape = scheme and make_add_halo(scheme.halo_width, transport), transport.shape
@@ -53,12 +55,12 @@ def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> lis
     """The fields [ny, nx] of a State, with the velocity through open boundaries, from `fields` with a halo."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
     grid, params = (as_patches(inputs[name], scheme.static_halo) for name in ("grid", "params"))
-    found, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
-    return [jnp.broadcast_to(patch.block_values(shape), shape) for patch in found]
+    with_velocity, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
+    return [jnp.broadcast_to(patch.block_values(shape), shape) for patch in with_velocity]
 
 
 class SeriesAccumulator(Accumulator):
-    """Values of a run's state at points, every `every` steps and at the last one, written into a file.
+    """Values of a run's state at points, written into a file every `every` steps and at the last step.
 
     Args:
         positions: `setup.positions.gauges.Gauges` or `cross_sections.CrossSections`, which convert the values.
@@ -87,8 +89,8 @@ class SeriesAccumulator(Accumulator):
         self._indices = transport.make_arrays(lambda block: point_indices(points, block))
 
     def inputs(self) -> dict:
-        simulation, found = self.simulation, self._indices | {"host_step": jnp.asarray(self.host_step, jnp.int32)}
-        return found | ({"grid": simulation.grid, "params": simulation.params} if self._with_current else {})
+        simulation, inputs = self.simulation, self._indices | {"host_step": jnp.asarray(self.host_step, jnp.int32)}
+        return inputs | ({"grid": simulation.grid, "params": simulation.params} if self._with_current else {})
 
     def next_collection(self, max_step: int) -> int:
         return min(max_step, (self.host_step // self.every + self.times) * self.every)
@@ -100,7 +102,7 @@ class SeriesAccumulator(Accumulator):
         self.collect(is_last=True)
 
     def collect(self, is_last: bool = False) -> None:
-        """Write all values since the last call. RuntimeError: a step was taken without this accumulator."""
+        """Write all values since the last call. RuntimeError: a step was computed without this accumulator."""
         simulation, step, every = self.simulation, self.simulation.step, self.every
         steps = np.arange(self.host_step // every + 1, step // every + 1) * every
         if step % every and (is_last or step == simulation.config.run.steps):

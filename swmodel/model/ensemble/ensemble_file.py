@@ -34,7 +34,7 @@ LONG_NAMES_AND_METHODS = {
 
 
 def define_members(dataset, config) -> None:
-    """Define the dimensions and coordinates of all members and of those whose fields are written, and time series."""
+    """Define dimensions and coordinates for all members and for those whose fields are written, and the time series."""
     member_words = "number in realization of the members whose fields are in the file"
     realization_words = "number of the member; 0 is not perturbed; member lists those whose fields are in the file"
     for name, words, values in (
@@ -57,8 +57,8 @@ def define_members(dataset, config) -> None:
 def quantities_by_name(scheme, sides) -> dict[str, Diagnostic]:
     """`diagnostics.diagnostics_of_run`, by names in ensemble.nc; total contents of tracers end in `_content` there."""
     return {
-        f"{name}_content" if name in scheme.initial_fields else name: of
-        for name, of in diagnostics_of_run(scheme, sides).items()
+        f"{name}_content" if name in scheme.initial_fields else name: quantity
+        for name, quantity in diagnostics_of_run(scheme, sides).items()
     }
 
 
@@ -98,18 +98,18 @@ class EnsembleFile(RecordFile):
             entry = variable_in_run(name, config.physics)
             words = with_axis_names(entry, config.grid).long_name
             define_field(dataset, entry, config, ("time", "member"), cell_methods="time: point")
-            for suffix, (what, methods) in LONG_NAMES_AND_METHODS.items():
-                about = {"long_name": f"{words}, {what}", "cell_methods": f"time: point {methods}"}
-                define_field(dataset, entry, config, ("time",), name + suffix, **about)
-            about = {
+            for suffix, (long_name, methods) in LONG_NAMES_AND_METHODS.items():
+                attributes = {"long_name": f"{words}, {long_name}", "cell_methods": f"time: point {methods}"}
+                define_field(dataset, entry, config, ("time",), name + suffix, **attributes)
+            attributes = {
                 "long_name": f"{words}, spread, root mean square over the domain",
                 "units": entry.units,
                 "cell_methods": f"time: point {LONG_NAMES_AND_METHODS[SPREAD_SUFFIX][1]} area: root_mean_square",
             }
-            define_variable(dataset, name + RMS, ("time",), about)
+            define_variable(dataset, name + RMS, ("time",), attributes)
 
     def write(self, members) -> dict[str, np.ndarray]:
-        """Append a record; returns its diagnostics {name: [members]}."""
+        """Append a record; returns its diagnostics {name: [members]}, on all processes."""
         nbytes = len(self.names) * (len(self.written_members) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
         moments = {name: RunningMoments(self.shape) for name in self.names}
@@ -129,9 +129,10 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _add_member(self, members, member: int, moments: dict) -> dict[str, float]:
-        """Add a member to the moments and, if it is chosen, write its fields; returns its diagnostics on its process.
+        """Add a member to the moments and, if it is one of `written_members`, write its fields.
 
-        All processes call it for all members in turn, so that rank 0 holds the fields of one member at a time.
+        All processes call it for all members in turn, so that rank 0 holds the fields of one member at a time. Returns
+        the diagnostics of the member on the process that computes it, else {}.
         """
         fields, numbers = members.evaluate(member, self.names) if member in members.local_members else ({}, {})
         for name in self.names:
@@ -141,8 +142,8 @@ class EnsembleFile(RecordFile):
                 continue
             moments[name].add(values)
             if member in self.written_members:
-                dry = self._land.get(variable_of(name).location)
-                self._put_field(name, mark_missing(values, dry), (self.written_members.index(member),))
+                is_land = self._land.get(variable_of(name).location)
+                self._put_field(name, mark_missing(values, is_land), (self.written_members.index(member),))
         return numbers
 
     def _put_field(self, name: str, values: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class MemberDevices(tuple):
-    """The devices of a process, among which its members are divided."""
+    """The JAX devices of a process, among which its members are divided."""
 
     @property
     def mesh(self) -> Mesh:
@@ -59,7 +59,8 @@ class MemberDevices(tuple):
 def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
     """The program (carries, member fields, (shared fields, dt, n)) -> carries n steps later, for each device's members.
 
-    `tree` is the structure of the executor's static fields; `is_perturbed` says of each whether members differ in it.
+    `loop` is (function, arguments) of the executor's loop for one member. `tree` is the structure of the executor's
+    static fields, and `is_perturbed` has for each field whether it differs between members.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -85,7 +86,7 @@ def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
 
 
 class Members(TimeLoopModel):
-    """The members of a process. All processes construct theirs together.
+    """The members of an ensemble that a process computes. All processes construct theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
@@ -97,7 +98,7 @@ class Members(TimeLoopModel):
         transport: the transport between processes, each of which has the whole grid and some of the members.
         local_members: IndexRange of the members of this process.
         domain, setup: the Domain of a member, with the transport of a single process, and its Setup.
-        carry: Carry with a leading axis of members.
+        carry: Carry with a leading axis of members, on the devices.
     """
 
     def __init__(self, config, restart=None, corrections=()):
@@ -165,7 +166,7 @@ class Members(TimeLoopModel):
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.local_members.length], tree)
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The derived or forcing fields `names`, [y, x], and the diagnostics, of a member of this process."""
+        """The derived or forcing fields `names`, [y, x], and the diagnostics of a member of this process."""
         domain, number = self.domain, member - self.local_members.start
         needs_memory = domain.scheme.forward_backward and domain.config.open_boundaries.sides
         states = self.state, *(self.get(self.carry.memory) if needs_memory else ())
@@ -191,7 +192,7 @@ class Members(TimeLoopModel):
         return open_results(self, directory, command_line, resume)
 
     def _draw_members(self) -> None:
-        """Draw the members one by one; set the carry and the static fields, perturbed and shared."""
+        """Draw the members one by one; set the carry, and the perturbed and the shared static fields."""
         static_of, grid = self._executor.static_of, self._perturbations.grid
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._perturbations.coefficients(0, None)))
         leaves_with_nan = jax.tree.leaves(static_of(grid, self._perturbations.coefficients_with_nan()))
@@ -222,7 +223,7 @@ class Members(TimeLoopModel):
         return [leaf for leaf, differs in zip(leaves, self._is_perturbed, strict=True) if differs == perturbed]
 
     def _stack_members(self, make):
-        """The trees make(member) of this process's members on the devices, with an axis of members."""
+        """The trees make(member) of this process's members, stacked along a leading axis, on the devices."""
         arrays = None
         for number, member in enumerate(range(self.local_members.start, self.local_members.stop)):
             leaves, tree = jax.tree.flatten(make(member))
@@ -238,7 +239,7 @@ class Members(TimeLoopModel):
         self.carry = jax.block_until_ready(self._loop(self.carry, self._member_static, shared_arguments))
 
     def _put_members(self, tree):
-        """NumPy arrays [members, ...] on the devices; copies of the last member fill up the last device."""
+        """NumPy arrays [members, ...] on the devices, each of which gets equally many; copies of the last fill gaps."""
         n_missing = -self.local_members.length % len(self.devices)
 
         def fill(leaf):
@@ -265,7 +266,7 @@ def uses_vmap(config) -> bool:
 
 
 def make_vmapped(make, *parts):
-    """The function make(*parts[:-1]) of States and static fields, for many members; `cached_jit` uses the last part."""
+    """The function make(*parts[:-1]) for many States, but the same static fields; `cached_jit` needs the last part."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 

@@ -59,7 +59,7 @@ class Perturbations:
         self.viscosity_factors, self.wind_factors = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):
-        """State and Params of a member, NumPy arrays; member 0 is not perturbed."""
+        """The initial State and the Params of a member, NumPy arrays; member 0 is not perturbed."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         if WIND in noise and self.scheme.varying:
             self.relative_winds[member] = noise[WIND]
@@ -70,7 +70,7 @@ class Perturbations:
     def coefficients(self, member: int, relative_wind):
         """Params of a member, in the precision of the run, of the same shapes for all members.
 
-        `relative_wind` is the relative change of the wind stress [ny, nx]; None: from `wind_factors`.
+        `relative_wind` is the relative change of the wind stress [ny, nx]; None: the change is that of `wind_factors`.
         """
         factor = np.full((1, 1), self.wind_factors[member])
         if self.background and WIND in self.background.names:
@@ -86,6 +86,7 @@ class Perturbations:
         return params | self.correction_records(member)
 
     def correction_records(self, member: int) -> dict[str, np.ndarray]:
+        """The two records of each correction that surround the present step, by their names in the Params."""
         records_by_name, zero = {}, np.zeros(self.initial_state.h.shape)
         for name, series in self.corrections.items():
             records = series.get(member, ())

@@ -25,10 +25,10 @@ DEFAULT_ETA_FRACTION, DEFAULT_LENGTH_FRACTION = 1e-4, 0.1
 #: Shortest correlation length that the grid resolves, cells.
 MIN_LENGTH_CELLS = 3
 
-#: Largest standard deviation of the logarithm of a factor; already then a sixth of the factors exceed 20 000.
+#: Largest standard deviation of the logarithm of a factor; with it, a sixth of the factors exceed 20 000.
 MAX_LOG_DEVIATION = 10
 
-#: Options of [output] that have no effect on an ensemble, and the values that they get.
+#: Options of [output] that have no effect on an ensemble, and the values with which they are switched off.
 UNUSED_OUTPUT_OPTIONS = dict.fromkeys(("means", "maxima", "stations", "sections", "harmonics", "drifters"), ())
 UNUSED_OUTPUT_OPTIONS |= {"inundation": False} | dict.fromkeys(
     ("diagnostics_every_steps", "spectra", "spectra_every_steps", "arrival", "drifters_every", "drifters_every_steps")
@@ -47,7 +47,10 @@ def member_config(config: Config) -> Config:
 
 
 def check_ensemble(config: Config) -> Config:
-    """The resolved configuration; run.nproc and run.devices distribute members. ConfigError: all problems."""
+    """The resolved configuration of an ensemble, whose run.nproc and run.devices distribute members.
+
+    ConfigError: all problems.
+    """
     config = with_default_perturbation(config)
     problems_found = list(problems(setup_of(config)))
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS)})

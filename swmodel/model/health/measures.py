@@ -18,7 +18,7 @@ from ...parallel.transport.halo import zero_beyond
 from ...parallel.transport.programs import cached_jit
 from ...setup.checks.extremes import process_rates
 
-#: Cells per step along an axis; only in a blow-up does water cross more.
+#: Largest number of cells per step that water may cross along an axis; it crosses more only in a blow-up.
 MAX_CELLS_PER_STEP = 3.0
 
 
@@ -28,15 +28,15 @@ class Measures(NamedTuple):
     neg_min_h: float  # -min(h), m; infinity where a field is not finite
     max_h: float  # m
     speed: float  # m s-1
-    crossing: float  # of |u|/dx and |v|/dy, s-1: cells that the water crosses per second
+    crossing: float  # |u|/dx or |v|/dy, s-1: cells that the water crosses per second
     wave_rate: float  # this and the following rates in s-1: `setup.checks.extremes.process_rates`
     drag_rate: float
     friction_rate: float
     transport_rate: float
-    concentration: float  # largest |C/h| of any dissolved substance
+    concentration: float  # |C/h| of any tracer
 
 
-#: Added to the thickness in runs with drying, which may be zero, m.
+#: Added to the thickness in runs with drying, m, so that water of zero thickness counts as positive.
 DRYING_OFFSET = 1e-30
 RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
@@ -73,7 +73,7 @@ def count_unusable_cells(state: State, wet, scheme, transport):
 
 
 def make_measures(scheme, halo: int, transport):
-    """The function (State, (Grid, Params)) -> Measures of a block, as one array; `halo`: that of Grid and Params."""
+    """The function (State, (Grid, Params)) -> Measures of a block, as one array; Grid and Params have a `halo`."""
 
     def measures(state: State, static):
         h = state.h
@@ -81,7 +81,7 @@ def make_measures(scheme, halo: int, transport):
         wet = zero_beyond(jnp.broadcast_to(grid.wet > 0, h.shape), transport.extent())
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre
-        dissolved = (jnp.abs(concentration_of(name, state)) for name in tracers_in(state._fields))
+        concentrations = (jnp.abs(concentration_of(name, state)) for name in tracers_in(state._fields))
         rates = process_rates(scheme, params | {"h": h, "u": u, "v": v}, dx, dy)
         positive_thickness = h + DRYING_OFFSET if scheme.drying else h
 
@@ -94,7 +94,7 @@ def make_measures(scheme, halo: int, transport):
             speed=jnp.sqrt((u * u + v * v).max()),
             crossing=largest(jnp.maximum(u / dx, v / dy)),
             **{name: largest(rates[name]) for name in RATES},
-            concentration=largest(functools.reduce(jnp.maximum, dissolved, jnp.zeros_like(h))),
+            concentration=largest(functools.reduce(jnp.maximum, concentrations, jnp.zeros_like(h))),
         )
         return jnp.stack(results)
 

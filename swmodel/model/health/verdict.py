@@ -40,10 +40,10 @@ ROUNDING_FACTOR = 0.999
 
 
 class Health:
-    """The health of a run: `check` between chunks of steps takes one jitted pass over the state and a few messages.
+    """The health of a run: `check` between chunks of steps costs one jitted pass over the state and a few messages.
 
-    All ranks reach the same verdict. Numbers are arrays [runs], because ensembles use them too (`EnsembleHealth`).
-    NumericalError: the present state has values that are not finite, or water without thickness.
+    All ranks reach the same verdict. Numbers are arrays [runs] over the members of an ensemble (`EnsembleHealth`); a
+    single run is an array of one. NumericalError: the state has values that are not finite, or water without thickness.
 
     Args:
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
@@ -51,11 +51,11 @@ class Health:
         params: coefficients by name, with the values that need the smallest time step; None: those of the domain.
 
     Attributes:
-        last_measures: Measures of the last check, at step `last_step`.
+        last_measures: Measures of the last check, or of the start, at step `last_step`.
         max_concentration: the largest concentrations that are considered healthy.
     """
 
-    #: Advice, in addition to a smaller time step, and for an unusable state at the start.
+    #: Advice in messages: after a blow-up, besides a smaller time step; and about an unusable state at the start.
     remedy, remedy_at_start = " or more friction", ""
 
     def __init__(self, model, directory=None, domain=None, params=None):
@@ -74,7 +74,7 @@ class Health:
 
     @property
     def dt(self) -> float:
-        """The length of the last steps, s."""
+        """The length of the last step or, with substeps, of its substeps, s."""
         return self.config.time.dt / self.model.substeps
 
     def set_start(self) -> None:
@@ -89,7 +89,7 @@ class Health:
         self.last_measures, self.last_step = measures, self.model.step
 
     def check(self) -> None:
-        """Check the states; all processes call it together. Warns once if the time step is above the stable one.
+        """Check the states; all processes call it together. Warns once of a time step above the largest stable one.
 
         NumericalError: a solution blew up; the message has the cell, the time and advice.
         """
@@ -107,23 +107,23 @@ class Health:
 
     def measure_domain(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]."""
-        found = np.nan_to_num(self.measure_blocks().astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        return Measures(*gather_members(self.transport, found.max(axis=1), "max", -np.inf).T)
+        values = np.nan_to_num(self.measure_blocks().astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        return Measures(*gather_members(self.transport, values.max(axis=1), "max", -np.inf).T)
 
     def measure_blocks(self) -> np.ndarray:
         """The Measures of the blocks of this process, [local runs, blocks, Measures]."""
-        found = cached_jit(*self.measure_program)(self.model.carry.state, self.static)
-        return np.stack(self.transport.get_blocks(found))[None]
+        measures = cached_jit(*self.measure_program)(self.model.carry.state, self.static)
+        return np.stack(self.transport.get_blocks(measures))[None]
 
     def check_time_step(self) -> None:
-        """Warn if the time step is above the largest stable one of the present state and cannot be halved."""
+        """Warn if the time step is above the largest stable one at the last check, and substeps cannot be halved."""
         max_substeps = self.config.time.max_substeps
         if self.model.substeps < max_substeps:
             return
         rates, dt = [getattr(self.last_measures, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
             return
-        for margin in (1.05, 1.0):  # the limit takes 10 ms; with a margin, small changes need no new one
+        for margin in (1.05, 1.0):  # computing the limit takes 10 ms; after small changes the margin saves this
             largest, process = self.largest_dt(self.last_measures, margin)
             if dt <= largest:
                 self.stable_rates = tuple(margin * rate for rate in rates)
@@ -140,7 +140,7 @@ class Health:
             )
 
     def largest_dt(self, measures: Measures, margin: float = 1.0) -> tuple[float, str]:
-        """The largest time step that is stable at `margin` times these rates, s, and the process that limits it."""
+        """The largest time step, s, that is stable at `margin` times the measured rates, and what limits it."""
         ranges = {name: (0.0, margin * getattr(measures, name).max()) for name in RATES}
         return max_stable_dt(self.config, FieldExtremes(ranges))
 
@@ -152,35 +152,35 @@ class Health:
     def raise_blow_up(self, bad: np.ndarray, measures: Measures):
         """Write blowup.nc for the first run that is marked in `bad` [runs], and raise NumericalError."""
         model, dt, run, members_words = self.model, self.dt, int(np.argmax(bad)), describe_members(bad)
-        place, files_words = describe_bad_cell(self, run), write_blow_up(self, run)
+        location, files_words = describe_bad_cell(self, run), write_blow_up(self, run)
         when = f"by step {model.step} (day {model.time / 86400:.3f})"
         names = ", ".join(term.name for term in self.domain.scheme.user_terms)
         user_terms_advice = f", or check {names}" if names else ""
         if self.last_measures is None and model.step == model.first_step:
             raise NumericalError(
                 f"the state at step {model.step} cannot be used{members_words}: "
-                f"{place}{self.remedy_at_start}{files_words}"
+                f"{location}{self.remedy_at_start}{files_words}"
             )
         dry = np.isfinite(measures.neg_min_h[bad]) & (measures.neg_min_h[bad] >= 0)
         if dry.all() and dt <= self.largest_dt(measures)[0]:
             raise NumericalError(
-                f"a cell fell dry {when}{members_words}: {place}; set drying.active = true, or choose a larger "
+                f"a cell fell dry {when}{members_words}: {location}; set drying.active = true, or choose a larger "
                 f"minimum depth (physics.depth, input.depth; swmodel grid --min-depth){user_terms_advice}{files_words}"
             )
         if self.last_measures is None:
             largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
         else:
             largest = self.largest_dt(self.last_measures)[0]
-            place = f"{place}; CFL {self.cfl()[run]:.3g} at step {self.last_step}"
+            location = f"{location}; CFL {self.cfl()[run]:.3g} at step {self.last_step}"
         raise NumericalError(
-            f"the solution blew up {when}{members_words}: {place}; start again with a smaller time step "
+            f"the solution blew up {when}{members_words}: {location}; start again with a smaller time step "
             f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest):.4g} "
             f"s){self.remedy}{user_terms_advice}{files_words}"
         )
 
 
 def state_of_run(health, run: int) -> State:
-    """The state of a run on this process's block, [y, x]; [0, x] on processes without a part of the run."""
+    """The state of a run on this process's block, [y, x]; [0, x] on processes that do not compute the run."""
     state = health.model.state
     return state._make(local_member_field(field, health.transport.block, run) for field in state)
 
@@ -220,7 +220,7 @@ def describe_bad_cell(health, run: int) -> str:
 
 
 def write_blow_up(health, run: int) -> str:
-    """Write blowup.nc; returns the part of the message that names this file and the last restart file."""
+    """Write blowup.nc; returns the part of the error message that names this file and the latest restart file."""
     if health.directory is None:
         return ""
     path = Path(health.directory) / BLOWUP
