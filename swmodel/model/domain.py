@@ -104,7 +104,7 @@ def choose_allgather(rank_info: RankInfo | None) -> Callable:
 
 
 def run_on_all(allgather: Callable, function: Callable) -> Any:
-    """The result of function(). Its error is raised unchanged on the process that has it, and as UsageError elsewhere."""
+    """The result of function(). An error is raised unchanged on its process, and as UsageError on all others."""
     result = problem = None
     try:
         result = function()

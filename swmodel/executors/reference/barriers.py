@@ -1,4 +1,4 @@
-"""Barriers, as lists of single faces, which are closed for all other terms."""
+"""Barriers, as lists of single faces. All other terms treat these faces as closed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import numpy as np
 from ...ocean.barrier_faces import crest_heights
 from .neighbours import wrap
 
-#: Range of ratios of the levels above the crest, below 2/3, in which critical flow becomes flow with a backwater.
+#: Width of the range of ratios, lower to higher level above the crest, in which flow with a backwater becomes critical;
+#: the range ends at 2/3.
 BLENDED_RATIOS = 0.1
 
 
 class Barriers:
-    """The flow over the barriers of a domain: q = l u per length, du/dt = g (A - B) / dx - |u| u / (2 C² dx).
+    """The flow over the barriers of a domain: du/dt = g (A - B) / dx - |u| u / (2 C² dx), transport min(A, B) u.
+
+    A and B are levels above the crest, see `levels`; C is the discharge coefficient.
 
     Attributes:
-        faces: for each axis the flat indices, into padded fields, of the faces and of the cells on both sides.
-        velocities: the velocities over the crests, taken out of x by `take_velocities`, m s-1.
+        faces: for each axis: flat indices, into padded fields, of the cells before the faces, which are also those of
+            the faces, and of the cells beyond; rows and columns of the faces; 1 / dx or 1 / dy, m-1.
+        velocities: for each axis, the velocities over the crests, which `take_velocities` takes out of x, m s-1.
+        depth: depth of all cells, padded and flat, m.
     """
 
     def __init__(self, T):
@@ -33,7 +38,7 @@ class Barriers:
         self.depth = depth
 
     def take_velocities(self, x, F):
-        """Close the barriers in x, and remember the velocities over their crests."""
+        """Close the barriers in x, and store the velocities over their crests."""
         for velocity, (axis, (face, *_)) in zip(x[1:3], self.faces.items(), strict=True):
             self.velocities[axis] = velocity.reshape(-1)[face]
             velocity.reshape(-1)[face] = 0
@@ -45,7 +50,10 @@ class Barriers:
             wrap(velocity)
 
     def levels(self, axis, h):
-        """A, B, and the higher and the lower level above the crest, m, from the padded thickness h."""
+        """A = max(a, 2/3 b), B = max(b, 2/3 a), and the higher and the lower one of a and b, m.
+
+        a and b are the levels above the crest before and beyond each face, from the padded thickness h.
+        """
         near, far, row, column, _ = self.faces[axis]
         top = crest_heights(self.config, axis, self.T.time, self.T.domain.rows, self.T.domain.columns)[row, column]
         top = np.maximum(top, np.maximum(-self.depth[near], -self.depth[far]))
@@ -53,13 +61,13 @@ class Barriers:
         return np.maximum(a, 2 / 3 * b), np.maximum(b, 2 / 3 * a), np.maximum(a, b), np.minimum(a, b)
 
     def add_transport(self, x, F):
-        """U = l u; where the lower level is below two thirds of the higher one, u = ± C sqrt(2 g |A - B|)."""
+        """U = min(A, B) u; where the lower level is below two thirds of the higher, u = ± C sqrt(2 g |A - B|)."""
         T = self.T
         for flux, (axis, (face, *_)) in zip((T.U, T.V), self.faces.items(), strict=True):
             A, B, higher, lower = self.levels(axis, x[0])
             critical = self.coefficient * np.sign(A - B) * np.sqrt(2 * T.physics.gravity * abs(A - B))
-            part = np.clip((2 / 3 - lower / np.where(higher > 0, higher, 1)) / BLENDED_RATIOS, 0, 1)
-            u = (1 - part) * self.velocities[axis] + part * critical
+            weight = np.clip((2 / 3 - lower / np.where(higher > 0, higher, 1)) / BLENDED_RATIOS, 0, 1)
+            u = (1 - weight) * self.velocities[axis] + weight * critical
             transport = np.minimum(A, B) * u
             if axis == "y" and T.sizes.cos_v is not None:
                 transport = transport * T.sizes.cos_v.reshape(-1)[face // flux.shape[1]]
@@ -67,7 +75,7 @@ class Barriers:
             wrap(flux)
 
     def accelerate(self, h, F):
-        """Write the accelerations over the crests into F, with the pressure of h, padded."""
+        """Write the accelerations over the crests into F, with the pressure of the padded thickness h."""
         for rate, (axis, (face, *_, per_length)) in zip(F[1:3], self.faces.items(), strict=True):
             A, B, *_ = self.levels(axis, h)
             u = self.velocities[axis]

@@ -1,4 +1,4 @@
-"""Closures: functions of the Tendency T that return a function which adds the term to F; docs/numerics.md.
+"""Closures: each function of the Tendency T returns a function that adds the term to F; see docs/numerics.md.
 
 Fields are arrays [R, C] on the domain. Losses of energy at each face and corner are divided among the adjacent cells.
 """
@@ -48,21 +48,23 @@ class CurrentGradients:
 
     def tension(self, u, v):
         """d_x u - d_y v at centres."""
-        per = v / self.dx_edge
-        return (u - moved(u, 0, -1)) / self.dx - self.dx * (per - moved(per, -1, 0)) / self.dy
+        ratio = v / self.dx_edge
+        return (u - moved(u, 0, -1)) / self.dx - self.dx * (ratio - moved(ratio, -1, 0)) / self.dy
 
     def shear(self, u, v):
         """d_x v + d_y u at corners, with the boundary condition."""
-        per = u / self.dx
-        return self.slip * ((moved(v, 0, 1) - v) / self.dx_edge + self.dx_edge * (moved(per, 1, 0) - per) / self.dy)
+        ratio = u / self.dx
+        slope = self.dx_edge * (moved(ratio, 1, 0) - ratio) / self.dy
+        return self.slip * ((moved(v, 0, 1) - v) / self.dx_edge + slope)
 
     def vorticity(self, u, v):
         """The circulation around corners divided by their area, with the boundary condition."""
-        along = u * self.dx
-        return self.slip * (self.dy * (moved(v, 0, 1) - v) + along - moved(along, 1, 0)) / self.corner_area
+        circulation_x = u * self.dx
+        circulation = self.dy * (moved(v, 0, 1) - v) + circulation_x - moved(circulation_x, 1, 0)
+        return self.slip * circulation / self.corner_area
 
     def strain(self, x):
-        """|D| at centres."""
+        """|D| = sqrt(tension² + shear²) at centres, s-1."""
         u, v = c(x[1:3])
         return np.hypot(self.tension(u, v), np.sqrt(corner_mean(self.shear(u, v) ** 2)))
 
@@ -76,7 +78,10 @@ class CurrentGradients:
         return square, self.interior * outflow / self.corner_area
 
     def harmonic_loss(self, a, b):
-        """The loss of a b / 2 per area of each cell by a viscosity of one; a and b are pairs on u and v faces."""
+        """The rate, per area, at which a viscosity of one reduces a b / 2 in each cell.
+
+        a and b are pairs of fields on u and v faces.
+        """
         (a_u, a_v), (b_u, b_v), dx, dy, edge = a, b, self.dx, self.dy, self.dx_edge
         loss = dy / dx * (a_u - moved(a_u, 0, -1)) * (b_u - moved(b_u, 0, -1))
         loss = loss + dx / dy * (a_v - moved(a_v, -1, 0)) * (b_v - moved(b_v, -1, 0))
@@ -160,11 +165,11 @@ def zanna_bolton(T):
         xy = zeta * (D + moved(D, 0, 1) + moved(D, 1, 0) + moved(D, 1, 1)) / 4
         xy = g.interior * smoothed(-T.domain.to_corners(gamma) * g.corner_area * xy, g.interior)
         xy = xy * T.domain.to_corners(c(x[0]))
-        work_x, work_y = xx * g.dy**2, yy * g.dx**2
-        turn_x, turn_y = xy * g.dx_edge**2, xy * g.dy**2
+        normal_x, normal_y = xx * g.dy**2, yy * g.dx**2
+        shear_x, shear_y = xy * g.dx_edge**2, xy * g.dy**2
         with np.errstate(divide="ignore", invalid="ignore"):
-            force_u = (moved(work_x, 0, 1) - work_x) / g.dy + (turn_x - moved(turn_x, -1, 0)) / g.dx
-            force_v = (moved(work_y, 1, 0) - work_y) / g.dx_edge + (turn_y - moved(turn_y, 0, -1)) / g.dy
+            force_u = (moved(normal_x, 0, 1) - normal_x) / g.dy + (shear_x - moved(shear_x, -1, 0)) / g.dx
+            force_v = (moved(normal_y, 1, 0) - normal_y) / g.dx_edge + (shear_y - moved(shear_y, 0, -1)) / g.dy
             c(F[1])[...] += force_u / (g.dx * g.dy * FACE_MEANS[0](x[0], out=T.work))
             c(F[2])[...] += force_v / (g.dx_edge * g.dy * FACE_MEANS[1](x[0], out=T.work))
 
@@ -173,20 +178,21 @@ def zanna_bolton(T):
 
 def backscatter(T):
     """nu = - c Delta sqrt(2 e), and dE/dt = - div(U e) + losses of biharmonic friction - |nu| G, E = h e."""
-    g, C, row = CurrentGradients(T), T.domain.field("backscatter"), T.domain.state._fields.index("subgrid_energy")
+    g, C, index = CurrentGradients(T), T.domain.field("backscatter"), T.domain.state._fields.index("subgrid_energy")
     e, flux_x, flux_y = np.zeros((3, *T.domain.shape), T.domain.dtype)
     constant_nu4, smagorinsky_constant = (
         T.domain.field(name) if name in T.domain.scheme.term_names else 0
         for name in ("biharmonic_viscosity", "biharmonic_smagorinsky")
     )
 
-    def size(x):
+    def magnitude(x):
+        """|nu| at centres, m2 s-1."""
         return C * np.sqrt(2 * g.filter_width_squared * np.clip(c(e), 0, None))
 
-    force = harmonic(T, lambda x: g.at_centres_and_corners(size(x)), sign=-1)
+    force = harmonic(T, lambda x: g.at_centres_and_corners(magnitude(x)), sign=-1)
 
     def add(x, F):
-        np.divide(x[row], x[0], out=e, where=x[0] != 0)
+        np.divide(x[index], x[0], out=e, where=x[0] != 0)
         force(x, F)
         currents, transports = c(x[1:3]), np.zeros_like(x[1:3])
         for k in (0, 1):
@@ -194,8 +200,8 @@ def backscatter(T):
         wrap(transports)
         nu4 = constant_nu4 + smagorinsky_constant * g.filter_width_squared**2 * g.strain(x)
         loss = g.biharmonic_loss(*(c(open_laplacian(T, each)) for each in (transports, x[1:3])))
-        rate = c(F[row])
-        rate += nu4 * loss - size(x) * g.harmonic_loss(c(transports), currents)
+        rate = c(F[index])
+        rate += nu4 * loss - magnitude(x) * g.harmonic_loss(c(transports), currents)
         advective_fluxes(T, e, flux_x, flux_y)
         add_convergence(T, flux_x, flux_y, rate)
 

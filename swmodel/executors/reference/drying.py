@@ -22,9 +22,11 @@ MIN_DIVISOR, MIN_MOBILE_THICKNESS = 1e-3, 1e-9
 class DryingTerms:
     """The parts of a Tendency with drying, as methods in the order in which a step calls them.
 
+    Attributes on faces are pairs, for u faces and for v faces.
+
     Attributes:
         drying_thickness: h_dry, m.
-        bed_rise: rise of the bed from the cell behind a face to the cell ahead, m; for u and for v, as all pairs are.
+        bed_rise: rise of the bed from the cell behind a face to the cell ahead, m.
         is_open: 1 on faces between two cells that are water in the mask, else 0.
         start_fields: h, u and v at the start of the step.
         water_levels: water above the sill of a face behind and ahead of it, m.
@@ -32,7 +34,7 @@ class DryingTerms:
         breaking_fraction, face_breaking_fraction: how much water breaks or is thin, 0 to 1, at centres; on faces.
         face_opening: how far faces are open, 0 to 1.
         smooth_acceleration: accelerations by the flux of vorticity and the slope of kinetic energy, m s-2.
-        momentum_gain: momentum that enters, m2 s-2.
+        momentum_gain: momentum that the flow carries in, relative to the velocity of the face, m2 s-2.
         coriolis: Coriolis acceleration, m s-2.
         damping: rates of drag, s-1.
     """
@@ -76,23 +78,26 @@ class DryingTerms:
         c(x[0])[...] = np.where(is_thin, self.drying_thickness, level)
         wrap(x)
         for k, flux in enumerate((T.U, T.V)):
-            (near, far), share, u = self.water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
-            u[...] = self.face_opening[k] * blend(u, now[k], share)
+            (near, far), fraction, u = self.water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
+            u[...] = self.face_opening[k] * blend(u, now[k], fraction)
             upwind_thickness = np.where(u == 0, (near + far) / 2, np.where(u > 0, near, far))
             upwind_thickness = np.minimum(2 * upwind_thickness, upwind_thickness + abs(self.bed_rise[k]) / 2)
-            c(flux)[...] = blend(FACE_MEANS[k](x[0], out=T.work), upwind_thickness, share) * u
+            c(flux)[...] = blend(FACE_MEANS[k](x[0], out=T.work), upwind_thickness, fraction) * u
         if T.sizes.cos_v is not None:
             T.V *= T.sizes.cos_v
         wrap(x, T.U, T.V)
 
     def lost_wind(self, k, h):
-        """What is lost of the wind's acceleration of u or v; nothing with 20 h_dry of water where it comes from."""
+        """The part of the wind's acceleration that is lost where water upwind is thinner than 20 h_dry, m s-2.
+
+        k is 0 for u and 1 for v; h is the padded thickness.
+        """
         tau, (near, far) = self.stress[k], self.water_levels[k]
         p = np.clip(np.where(tau > 0, near, far) / (20 * self.drying_thickness), 0, 1)
         return (1 - (3 * p**2 - 2 * p**3)) * tau / FACE_MEANS[k](h, out=self.T.work)
 
     def limit_outflow(self, x, F):
-        """Reduce the outflow of cells where water breaks, so that some water remains."""
+        """Reduce the outflow of cells where water breaks or is thin, so that some water remains."""
         T, outflow = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.outflow_x, T.sizes.outflow_y), AXES, strict=True):
             outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(neighbour(c(flux), -1, axis), None, 0))
@@ -105,7 +110,7 @@ class DryingTerms:
         wrap(T.U, T.V)
 
     def take_accelerations(self, x, F):
-        """Move the accelerations out of F, and compute what `accelerate` needs of the flow."""
+        """Move the accelerations out of F, and compute the properties of the flow that `accelerate` needs."""
         T, sizes, self.smooth_acceleration = self.T, self.sizes, c(F[1:3]).copy()
         F[1:3] = 0
         transports = sizes.dy * c(T.U), sizes.dy * T.sizes.dx_over_dy * c(T.V)
@@ -123,9 +128,9 @@ class DryingTerms:
                 gain = gain + momentum_flux - neighbour(momentum_flux, 1, along)
                 gain = gain - u * (side - neighbour(side, 1, along)) / 2
             self.momentum_gain.append(gain / area)
-            corner, behind = (v + neighbour(v, 1, axis)) / 2, AXES[axis]
-            f = (self.f + neighbour(self.f, -1, behind)) / 2
-            self.coriolis.append(sign * f * (corner + neighbour(corner, -1, behind)) / 2)
+            corner, other_axis = (v + neighbour(v, 1, axis)) / 2, AXES[axis]
+            f = (self.f + neighbour(self.f, -1, other_axis)) / 2
+            self.coriolis.append(sign * f * (corner + neighbour(corner, -1, other_axis)) / 2)
         self.damping = [
             sum(rate(coefficients[k], speed, h) for rate, coefficients in self.drags)
             for k, (speed, _, h) in enumerate(speeds(T, x))

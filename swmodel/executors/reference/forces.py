@@ -1,6 +1,7 @@
-"""Forces on the sea: stress and body forces in F, and potentials in the Bernoulli function.
+"""Forces and sources of water: stress, body forces and sources in F, and potentials in the Bernoulli function.
 
-Each function of the Tendency T prepares a term and returns the function of x that computes it.
+Each function of the Tendency T prepares a term. It returns a function (x, F), which adds the term to F, or a function
+of x, which returns the potential, m2 s-2.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def wind_drag(T):
 
 
 def add_stress(T, h, stress, F):
-    """Add to F the acceleration by a stress divided by the density, m2 s-2."""
+    """Add to F the acceleration by `stress`, divided by the density, m2 s-2, on u and on v faces."""
     if T.drying:
         T.drying.stress = [total + tau for total, tau in zip(T.drying.stress, stress, strict=True)]
     for F_k, tau, thickness in zip(c(F[1:3]), stress, FACE_MEANS, strict=True):
@@ -96,7 +97,7 @@ def add_freshwater(T, F, rate):
 
 
 def loss_of_water(T, name):
-    """dh/dt = - sink, dC/dt = - C/h sink: the water takes its tracers along."""
+    """dh/dt = - sink, dC/dt = - C/h sink, because the water takes its tracers along."""
     rate = T.domain.in_time(name)
     contents = [k for k, field in enumerate(T.domain.state._fields) if field.endswith("_content")]
 
@@ -110,9 +111,10 @@ def loss_of_water(T, name):
 
 
 def limited_sink(T, rate):
-    """The rate of a sink; where land may flood, at most w times it, and a fifth of the water that currents leave.
+    """The rate of a sink of water, m s-1.
 
-    w = min(1, h / h_dry) at the start of the step.
+    With drying it is at most w times `rate`, where w = min(1, h / h_dry) at the start of the step, and takes at most a
+    fifth of the water that currents leave in the cell during the step.
     """
     drying = T.domain.config.drying
     if not drying.active:
@@ -123,25 +125,28 @@ def limited_sink(T, rate):
 
 
 def green_ampt(T):
-    """dh/dt = - dF/dt; over a step M (F' - F) = K dt (M + (psi + h - (F' - F) / 2) d), with the mean M of F and F'."""
-    row = T.domain.state._fields.index("infiltrated_depth")
+    """dh/dt = - dI/dt; over a step M (I' - I) = K dt (M + (psi + h - (I' - I) / 2) d), with the mean M of I and I'.
+
+    I is the infiltrated depth, m, K the conductivity, psi the suction and d the moisture deficit.
+    """
+    index = T.domain.state._fields.index("infiltrated_depth")
     names = "hydraulic_conductivity", "wetting_front_suction", "moisture_deficit"
     conductivity, suction, deficit = (T.domain.field(name) for name in names)
 
     def add(x, F):
         (now, dt), h = T.gfb_step, T.drying.start_fields[0]
-        before, front = c(now[row]), conductivity * dt
+        before, front = c(now[index]), conductivity * dt
         pull, half = np.maximum((suction + h) * deficit, 1e-9), front * (1 - deficit) / 2
         after = half + np.sqrt(half**2 + before**2 + front * ((1 + deficit) * before + 2 * pull))
         sink = limited_sink(T, (after - before) / dt)
         c(F[0])[...] -= sink
-        c(F[row])[...] += sink
+        c(F[index])[...] += sink
 
     return add
 
 
 def tide(T):
-    """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+    """- g factor ramp(t) sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
     domain, options = T.domain, T.domain.config.tide
     centres = points(domain.config.grid, "centre", domain.rows, domain.columns)
     lon, lat = np.radians(centres.lon), np.radians(centres.lat)
@@ -151,10 +156,10 @@ def tide(T):
         level = T.work
         shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
         level[...] = 0
-        for each in tides:
-            turns = 2 * np.pi * (each.frequency * T.time) + each.phase
-            height = each.nodal_factor * EQUILIBRIUM[each.name].height
-            level += height * shapes[each.species] * np.cos(turns + each.species * lon)
+        for wave in tides:
+            phase = 2 * np.pi * (wave.frequency * T.time) + wave.phase
+            height = wave.nodal_factor * EQUILIBRIUM[wave.name].height
+            level += height * shapes[wave.species] * np.cos(phase + wave.species * lon)
         level *= -T.physics.gravity * options.factor * ramp(options.ramp, T.time)
         return level
 

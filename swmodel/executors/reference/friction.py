@@ -1,4 +1,4 @@
-"""Drags, friction and sponge: functions of the Tendency T that return a function which adds the term to F."""
+"""Drags, friction and sponge: each function of the Tendency T returns a function that adds the term to F."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ def laplacian(T, velocity, nu, out):
 def sponge(T):
     """dh/dt = - s (h - H), du/dt = - s u, with s at the points of each field.
 
-    With open boundaries h - H - eta_ext and u - U_ext/h relax. With drying thin and breaking water keeps its thickness.
+    With open boundaries, h - H - eta_ext and u - U_ext/h relax. In runs with drying, thin and breaking water keeps its
+    thickness. The water that leaves takes its tracers along.
     """
     contents = [k for k, name in enumerate(T.domain.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (sponge_rate(T.domain, location) for location in ("centre", "u", "v"))
@@ -164,7 +165,7 @@ def sponge(T):
 
 
 def sponge_rate(domain, location):
-    """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
+    """The sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
     sponge, positions = domain.config.sponge, points(domain.config.grid, location, domain.rows, domain.columns)
     west, south = positions.origin[0] - 0.5 * positions.dx, positions.origin[1] - 0.5 * positions.dy
     distance = {

@@ -60,7 +60,7 @@ class ReferenceModel:
 
 
 class ReferenceExecutor:
-    """The executor `reference`."""
+    """The executor `reference`; see `registry.Executor`."""
 
     name = "reference"
 

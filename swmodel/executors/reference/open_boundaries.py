@@ -1,4 +1,4 @@
-"""Open boundaries, as lists of single faces, like all exceptional points of the PeriodicDomain."""
+"""Open boundaries, as lists of single faces; the PeriodicDomain stores all exceptional points in this way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ...ocean.constituents import constituents_at
 from .forces import ramp
 
-#: Constituents of boundary tides.
+#: Constituents of boundary tides, in the order in which they are summed.
 CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 
 
@@ -24,8 +24,8 @@ class BoundaryFaces:
         if not self.config.open_boundaries.sides:
             return
         self.gravity, self.depth = self.config.physics.gravity, self.padded(domain.field("depth"))
-        mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
-        self.boundary_data = {name: domain.in_time(f"boundary_{name}", self.padded) for name in mean}
+        names = ("level", "transport_x", "transport_y", "current_x", "current_y")
+        self.boundary_data = {name: domain.in_time(f"boundary_{name}", self.padded) for name in names}
         options, start, self.tides = self.config.open_boundaries, self.config.time.start, []
         self.air_pressure_head = lambda step_start, time: 0.0
         if options.pressure is not None and "air_pressure" in domain.scheme.term_names:
@@ -77,27 +77,30 @@ class BoundaryFaces:
     def tide(self, quantity, time):
         """The tide of a quantity, "level", "transport_x" or "transport_y", padded and flat."""
         total = 0.0
-        for tide_quantity, each, cosine, sine in self.tides:
+        for tide_quantity, wave, cosine, sine in self.tides:
             if tide_quantity == quantity:
-                phase = 2 * np.pi * each.frequency * time + each.phase
-                total = total + each.nodal_factor * (cosine * np.cos(phase) + sine * np.sin(phase))
+                phase = 2 * np.pi * wave.frequency * time + wave.phase
+                total = total + wave.nodal_factor * (cosine * np.cos(phase) + sine * np.sin(phase))
         return total * ramp(self.config.tide.ramp, time)
 
     def transport(self, axis, level, step_start, time):
-        """Transport in the boundary data along an axis, m2 s-1, padded, flat; the last row or column is arbitrary."""
+        """Transport of the boundary data along an axis, m2 s-1, padded, flat; undefined in the last row and column."""
         h = self.depth + level
         h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.domain.shape[1]))
         total = self.boundary_data[f"transport_{axis}"](step_start, time) + self.tide(f"transport_{axis}", time)
         return total + self.boundary_data[f"current_{axis}"](step_start, time) * h
 
     def boundary_flows(self, x, step_start, time):
-        """Yield each axis, its open faces, and the transports per length, m2 s-1, and thicknesses, m, there."""
+        """Yield each axis, its open faces, and the transports per length, m2 s-1, and thicknesses, m, on these.
+
+        The transport is U_ext + n sqrt(g H) (eta_ext - eta_b), with levels without the effect of air pressure.
+        """
         level = self.level_without_air_pressure(step_start, time)
         air = np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time)
         eta = x[0].reshape(-1) - self.depth + air
-        for axis, found in self.faces.items():
-            face, outside, inside, beyond = found[:4].astype(int)
-            inward, weight = found[4:]
+        for axis, columns in self.faces.items():
+            face, outside, inside, beyond = columns[:4].astype(int)
+            inward, weight = columns[4:]
             eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
             H, eta_ext, p = ((field[inside] + field[outside]) / 2 for field in (self.depth, level, air))
             boundary_transport = self.transport(axis, level - air, step_start, time)[face]

@@ -1,7 +1,7 @@
 """The domain as a doubly periodic array of cells, padded by one row or column of neighbours on each side.
 
-A wall is an explicit row (south of row 0) or column (west of column 0) of land. As the array is periodic, the same land
-lies beyond the northern or eastern wall. Stencils treat coasts and walls alike.
+A wall is an explicit row (south of row 0) or column (west of column 0) of land. Because the array is periodic, the same
+land is beyond the northern or eastern wall. Stencils treat coasts and walls alike.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class PeriodicDomain:
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
         barriers: u faces, and v faces, with a barrier, bool [R, C]; they are in `closed`.
-        always_closed: `closed` without those, of which the state has a velocity, too.
+        always_closed: `closed` without the faces of barriers, which have a velocity in the state.
         land: land cells, flat indices into a padded field.
         resting_values: values of [h, u, v] at `always_closed`: (H, 0, 0).
-        boundary_corners: boundary corners, flat indices into a padded field.
-        corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
-        corner_weights: 1/(number of wet cells) for the wet ones of these, 0 for land [4, boundary].
-        is_coast: 0 for boundary corners at open boundaries and barriers, else 1 [boundary].
+        boundary_corners: corners with fewer than four wet cells or at barriers, flat indices into a padded field [n].
+        corner_cells: the four cells around each boundary corner [4, n], flat indices into a padded field.
+        corner_weights: 1/(number of wet cells around the corner) for each wet one of these, 0 for land [4, n].
+        is_coast: 0 for boundary corners at open boundaries and barriers, else 1 [n].
         open_boundaries: the faces of open boundaries.
-        corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
+        corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [n].
     """
 
     def __init__(self, setup):
@@ -147,8 +147,8 @@ class PeriodicDomain:
 
         @lru_cache(maxsize=1)
         def records(number):
-            found = (read_record(self.config, name, number + k, self.rows, self.columns) for k in (0, 1))
-            return [to_location(values.astype(self.dtype)) for values in found]
+            both = (read_record(self.config, name, number + k, self.rows, self.columns) for k in (0, 1))
+            return [to_location(values.astype(self.dtype)) for values in both]
 
         self._record_caches.append(records)
 
@@ -185,13 +185,16 @@ class PeriodicDomain:
         return c(corners)
 
     def embed(self, state, at_closed):
-        """A padded copy of a State of [ny, nx] arrays, `at_closed` on land and closed faces; tracers are 0 on land."""
+        """A padded copy of a State of [ny, nx] arrays, with the values `at_closed` at `always_closed`.
+
+        Fields after h, u and v, such as tracers, are 0 on land.
+        """
         x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):
             self.inside(padded)[...] = values
         x.reshape(-1)[self.always_closed] = at_closed
-        for dissolved in x[3:]:
-            dissolved.reshape(-1)[self.land] = 0
+        for further_field in x[3:]:
+            further_field.reshape(-1)[self.land] = 0
         return x
 
     def inside(self, a):
@@ -199,5 +202,5 @@ class PeriodicDomain:
         return c(a)[..., self.walls[0] :, self.walls[1] :]
 
     def extract(self, x):
-        """State of [ny, nx] views of a padded [h, u, v, ...]."""
+        """The State of [ny, nx] views of a padded [h, u, v, ...]."""
         return self.state(*self.inside(x))

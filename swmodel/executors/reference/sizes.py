@@ -14,7 +14,7 @@ class CellSizes:
     On a plane kinetic_x, kinetic_y, inverse_cos_c, cos_c and cos_v are None.
 
     On a sphere transports in y are multiplied by the cosine of latitude, as lengths in x are: V = h^y v cos. Below, e
-    is R dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
+    is radius dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
 
     Attributes:
         inverse_dx, inverse_dy: 1/(e cos_c) and 1/dy, for slopes on faces.

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def adams_bashforth(tendency, x, memory, steps, dt, weights):
-    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n, and the x_1 weights at all later steps."""
+    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n, and the last weights at all later steps."""
     F = [*memory, np.zeros_like(x)]
     increment = np.empty_like(x)
     for step in steps:
@@ -34,8 +34,9 @@ def ab3(tendency, x, memory, steps, dt, time_options):
 
 
 def rk3(tendency, x, memory, steps, dt, time_options):
-    """Runge-Kutta of Shu and Osher (1988): y = a x + (1 - a) (y + dt F(y)), a = 0, 3/4, 1/3, computed
-    as x + (1 - a) (y - x + dt F(y)).
+    """Runge-Kutta method of Shu and Osher (1988): y = a x + (1 - a) (y + dt F(y)) for a = 0, 3/4, 1/3.
+
+    It is computed as x + (1 - a) (y - x + dt F(y)).
     """
     y, F = np.empty_like(x), np.zeros_like(x)
     for step in steps:

@@ -1,7 +1,7 @@
 """The tendencies of docs/numerics.md, one function for each physical term.
 
 Every field is a padded array on the PeriodicDomain. Only the terms of the configuration are computed. Intermediate
-results use arrays that are allocated once, as an operation on new memory costs up to twice as much at 3600 x 1800.
+results use arrays that are allocated once, because an operation on new memory costs up to twice as much at 3600 x 1800.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tendency:
 
     Attributes:
         step_start, time: start of the step, and time of this tendency, s.
-        freshwater: the part of dh/dt that has no dissolved substances, m s-1.
+        freshwater: the part of dh/dt by rain, evaporation and rivers, m s-1.
         gfb_step: x at the start of a step of `gfb`, and the length of the step, s.
         drying: the terms of a run with drying, else None.
         heads: functions of x that return potentials of forces, m2 s-2.
@@ -115,8 +115,8 @@ class Tendency:
         velocities = {"x": x[1], "y": x[2]}
         for axis, faces in self.domain.open_boundaries.faces.items():
             velocities[axis].reshape(-1)[faces[0].astype(int)] = 0
-        for dissolved in F[3:]:
-            dissolved.reshape(-1)[self.domain.land] = 0
+        for rate in F[3:]:
+            rate.reshape(-1)[self.domain.land] = 0
 
     def transports(self, x, F):
         """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
@@ -129,7 +129,7 @@ class Tendency:
         wrap(U, V)
 
     def open_boundaries(self, x, F):
-        """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open boundaries."""
+        """Write transports and velocities on the faces of open boundaries: `open_boundaries.BoundaryFaces`."""
         for axis, face, transport, thickness in self.domain.open_boundaries.boundary_flows(
             x, self.step_start, self.time
         ):
@@ -200,7 +200,10 @@ class Tendency:
             self.barriers.accelerate(h, F)
 
     def step_tracers(self, x, middle, F, dt):
-        """Write into F the rates, over a step from x, of tracers that are stored as concentrations; F[0] is known."""
+        """Write into F the rates, over a step from x, of tracers that are stored as concentrations.
+
+        F[0] must contain dh/dt over the step; `middle` is x at mid-step.
+        """
         for write in self.tracer_steps:
             write(x, middle, F, dt)
 

@@ -1,4 +1,4 @@
-"""The term of a tracer: a function of the Tendency T that returns a function (x, F), which adds the term to F."""
+"""The term of a tracer that is stored as its content: a function of the Tendency T, as in `forces`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tracer(T, options):
 
 
 def source_of(T, options):
-    """The function (h, c) that returns the source of the content, m s-1: c Q/A with the concentration c of rivers."""
+    """The function (h, c) -> source of the content, m s-1: Q/A times the concentration in rivers."""
     (term,) = (each for each in T.domain.scheme.tracers if each.name == options.name)
     names, in_rivers = {row.name for row in (*term.fields, *term.coefficients)}, f"{options.name}_in_rivers"
     if missing := names - {in_rivers, f"{options.name}_diffusivity"}:

@@ -12,7 +12,7 @@ MIN_RATE, NEIGHBOURHOOD = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)
 
 
 def upstream_cells(values, opened, axis, direction):
-    """The values k = -2 to 2 cells downstream of the last cell before each face; beyond land the nearest is repeated.
+    """{k: values k cells downstream of the last cell upwind of each face}, k = -2 to 2; land repeats the nearest value.
 
     The face of a cell is the one ahead of it along the axis. `direction` is 1 for flow along the axis, else -1.
     """
@@ -47,7 +47,7 @@ def advection(T, options):
     Args:
         options: the table [[tracer]].
     """
-    domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(options.name)
+    domain, sizes, index = T.domain, T.sizes, T.domain.state._fields.index(options.name)
     # Rounding must not let dt times the rate exceed the distance to the extreme.
     safety_factor = 1 - 4 * float(np.finfo(domain.dtype).eps)
     wet, *opened = domain.is_open(bool)
@@ -58,7 +58,7 @@ def advection(T, options):
     source = source_of(T, options)
 
     def write(x, middle, F, dt):
-        now, half, after = c(x[row]), c(middle[row]), c(x[0]) + dt * c(F[0])
+        now, half, after = c(x[index]), c(middle[index]), c(x[0]) + dt * c(F[0])
         if domain.config.drying.active:
             after = np.maximum(after, 1e-9 * domain.config.drying.thickness)
         neighbours = [
@@ -66,7 +66,8 @@ def advection(T, options):
             for j, i in NEIGHBOURHOOD
         ]
         max_concentration, min_concentration = np.max(neighbours, axis=0), np.min(neighbours, axis=0)
-        content, higher_order_fluxes = after * now, []  # as if all water that enters had the concentration of the cell
+        # The content that the cell would have if all water that enters had its concentration.
+        content, higher_order_fluxes = after * now, []
         for (axis, is_open, slope, outflow), barrier, U, thickness in zip(
             axes, domain.barriers, (T.U, T.V), FACE_MEANS, strict=True
         ):
@@ -89,7 +90,7 @@ def advection(T, options):
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
         rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[row])[...] = np.where(wet, rate + (source(after, half) - now * T.freshwater) / after, 0)
+        c(F[index])[...] = np.where(wet, rate + (source(after, half) - now * T.freshwater) / after, 0)
 
     return write
 
@@ -101,7 +102,7 @@ def limit_fluxes(axes, fluxes, max_gain, max_loss, dt):
         inward, outward = np.maximum(neighbour(flux, -1, axis), 0), np.maximum(flux, 0)
         gain = gain + dt * outflow * (inward - np.minimum(flux, 0))
         loss = loss + dt * outflow * (outward - np.minimum(neighbour(flux, -1, axis), 0))
-    # negative where more water enters a cell than it holds
+    # The limits are negative where more water enters a cell than it holds.
     max_gain, max_loss = np.maximum(max_gain, 0), np.maximum(max_loss, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gain_fraction = np.where(gain > max_gain, max_gain / gain, 1)

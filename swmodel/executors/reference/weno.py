@@ -87,7 +87,7 @@ def reconstruct(v, points):
 
 
 def upwind(q, flow, is_open, axis, points):
-    """q between each corner and the previous one along the axis, reconstructed from upwind.
+    """q between each corner and the previous one along the axis, reconstructed from the upwind side.
 
     Where a stencil would cross a closed face, a stencil with fewer points is used.
     """
