@@ -28,17 +28,20 @@ class Executor(Protocol):
         """The carry of a restart file, in the form of the executor."""
 
     def replace_params(self, params: dict, varying: Callable) -> None:
-        """Continue with other Params of the same kinds.
+        """Use other Params of the same kinds in further steps.
 
         Args:
             varying: function (block, halo) -> the varying Params, NumPy arrays.
         """
 
     def set_substeps(self, substeps: int) -> None:
-        """Divide each further step into this many substeps; `replace_params` then gets Params for the shorter steps."""
+        """Divide each further step into this many substeps; call `replace_params` with Params for them afterwards."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later; waits until it is computed. Donates `carry`; the first call compiles."""
+        """The carry n steps later; waits until it is computed, and may reuse the memory of `carry`.
+
+        The first call compiles.
+        """
 
 
 #: The executors that compute a block in a jitted program, by name.

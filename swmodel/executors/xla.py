@@ -90,7 +90,7 @@ def make_loop(scheme: Scheme, method, transport):
             return carry, summary
 
         loop_state = jax.lax.fori_loop(0, n // period, partial(iterate, period), (carry, summary))
-        if period > 1:  # with period 1 this would compile the step a second time, for nothing
+        if period > 1:  # with period 1 no steps remain, and this would only compile the step a second time
             loop_state = jax.lax.fori_loop(0, n % period, partial(iterate, 1), loop_state)
         return loop_state if update else loop_state[0]
 
@@ -131,10 +131,10 @@ def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
 
 
 class JaxExecutor:
-    """Base class of the executors whose loop over steps is a program of JAX, which other programs may call.
+    """Base class of the executors whose loop over steps is a JAX program, which other programs may call.
 
     Attributes:
-        static: the constants of a run, made from a block's Grid and Params by `static_of`.
+        static: the constants of a run, which `static_of` makes from a block's Grid and Params.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
         single_step_loop: the `loop` for `accumulate`, which needs the state after every step.
         dt: length of a step of the executor, s, an array in the precision of the run.
@@ -150,7 +150,8 @@ class JaxExecutor:
 
     def start(self, state: State) -> Carry:
         memory = jax.tree.map(jnp.array, self.method.initial_memory(state))
-        # The loop returns the step number on all devices; it starts there, too, so that the loop is compiled only once.
+        # The loop returns the step number on all devices. It must be there at the start, too, so that the loop is
+        # compiled only once.
         return Carry(state, memory, self.transport.put(np.int32(0)))
 
     def resume(self, carry: Carry) -> Carry:
@@ -168,7 +169,7 @@ class JaxExecutor:
         return jax.block_until_ready(after._replace(step=after.step // self.substeps))
 
     def accumulate(self, carry: Carry, n: int, update: tuple, summary, inputs) -> tuple:
-        """The carry n steps later, and `summary` updated after every step; donates `carry` and `summary`.
+        """The carry n steps later, and `summary` updated after every step; reuses the memory of `carry` and `summary`.
 
         Args:
             update: (make, *parts), hashable; make(*parts, transport) is the traceable function (summary, inputs, State,

@@ -55,8 +55,7 @@ POSITIONED_SERIES = {
 class Results:
     """Base class of writers of a model's records; a subclass has `write`, which writes the records that are due.
 
-    The first record belongs to the model's step at construction. All processes call each method together, except
-    `has_failed`; a FilesError is raised on all.
+    All processes call each method together; a FilesError is raised on all.
 
     Attributes:
         files, schedules: the open files, and the schedules of their records, by name.

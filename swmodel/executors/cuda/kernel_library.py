@@ -1,7 +1,7 @@
 """The kernels of a step, compiled for the GPU of this process and loaded by its driver.
 
 NVRTC, which comes with JAX for CUDA, compiles them, so no toolkit is needed. The binaries are kept in the folder of
-compiled steps (`native.step_library`), under digests of the text, the options and the architecture.
+compiled steps (`native.step_library`), under digests of the text, headers, options, architecture and NVRTC version.
 """
 
 from __future__ import annotations
@@ -108,16 +108,16 @@ def driver() -> ctypes.CDLL:
 
 
 def check_driver_version() -> None:
-    """SetupError: the driver is too old for the installed packages of JAX, so JAX computes on the CPU."""
+    """Raise SetupError if the driver is too old for the installed packages of JAX, so that JAX uses the CPU."""
     version = ctypes.c_int()
     if error := driver().cuDriverGetVersion(ctypes.byref(version)):
         raise SetupError(f"the CUDA driver does not report its version: {error_name(error)}")
-    found, rest = divmod(version.value, 1000)
+    major, rest = divmod(version.value, 1000)
     needed = [needs.cuda_version for package, needs in CUDA_PACKAGES.items() if importlib.util.find_spec(package)]
-    if needed and found < min(needed):
+    if needed and major < min(needed):
         raise SetupError(
-            f"the driver supports CUDA {found}.{rest // 10}, but JAX is installed for CUDA {min(needed)}: update the "
-            f'driver, or pip install "jax[cuda{found}]"'
+            f"the driver supports CUDA {major}.{rest // 10}, but JAX is installed for CUDA {min(needed)}: update the "
+            f'driver, or pip install "jax[cuda{major}]"'
         )
 
 
@@ -132,7 +132,7 @@ def error_name(error: int) -> str:
 def architecture() -> str:
     """The architecture of the first GPU of this process, as "sm_90". SetupError: the driver finds none.
 
-    It asks the driver, because JAX must not start in a process that only launches others.
+    The driver is asked, because JAX must not start in a process that only launches others.
     """
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     error = driver().cuInit(0) or driver().cuDeviceGet(ctypes.byref(device), 0)

@@ -124,7 +124,7 @@ def split(program: Program, max_values: int | None) -> list[KernelOutputs]:
 
 
 def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Node]) -> Node | None:
-    """The node that, as a temporary, divides the values for some refs most evenly; None if no node helps."""
+    """The node that, as a temporary, divides the values for `refs` most evenly; None if no node helps."""
     bits, total = counter.offset_bits(refs, set(temporaries)), counter.count(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
     nodes = [n for n in topological(refs) if n.number in bits and not n.is_uniform_in_row and n not in stored]
@@ -144,7 +144,7 @@ def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Nod
 def pack_into_kernels(
     counter: ValueCounter, program: Program, temporaries: list[Node], max_values: int
 ) -> list[KernelOutputs]:
-    """As few kernels as the limit allows; each value is written before another kernel reads it.
+    """Few kernels within the limit, by merging neighbours; each temporary is written before another kernel reads it.
 
     No kernel reads farther than the whole pass would, because halos are only wide enough for that.
     """

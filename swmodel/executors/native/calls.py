@@ -112,7 +112,7 @@ class NativeCalls:
         self.rotation = self.plane_rotation()
 
     def plane_rotation(self, excluded=()) -> PlaneRotation:
-        """The planes of all fields except `excluded` ones; a pass writes into those that it reads."""
+        """The planes of all fields except `excluded` ones; a pass writes into the planes that it reads."""
         rotating = [name for name in self.step_code.fields if name not in excluded]
         own_planes = [[rotating.index(name) if name in rotating else 0 for name in self.step_code.fields]]
         planes = np.array(own_planes, np.int32) if excluded else self.step_code.planes_by_step
@@ -195,7 +195,7 @@ class NativeCalls:
         return [zero_beyond(field, self.extent) for field in call(memory, plane_array(planes), **self.memory_layout)]
 
     def views(self, memory, planes) -> list:
-        """The fields of `get`, as slices of the memory, for code that reads few points or everything once."""
+        """The fields of `get`, as slices of the memory; faster for code that reads few points, or each point once."""
         rows, columns = self.shape
 
         def view(plane):
@@ -271,7 +271,7 @@ class NativeCalls:
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
         """The flags [3, ...] of the passes of `generate.split_by_smoothness`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
-        # Nothing may be skipped if a term acts at rest, or on a tape, where each step has its own planes.
+        # Nothing may be skipped if a term acts at rest, or where each step has its own planes, as in derivatives.
         acts_at_rest = any(term.acts_at_rest for term in self.generated_step.scheme.active_terms)
         options = self.memory_layout | int64_attributes(
             itemsize=self.dtype.itemsize,
@@ -287,7 +287,7 @@ class NativeCalls:
             skip_unchanged=self.generated_step.rotates_planes and not acts_at_rest,
         )
         thickness = self.static.scalars["drying_thickness"].reshape(())
-        # A little stricter than the limits, so that rounding marks no cell as smooth that is not.
+        # The limits are a little stricter than needed, so that rounding never marks a cell as smooth that is not.
         limits = jnp.stack(
             [1.001 * THIN_LAYER_LIMITS[1] * thickness, jnp.asarray(0.999 * BREAKING_LIMITS[0], self.dtype), thickness]
         )

@@ -23,8 +23,8 @@ def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_
     """The passes of a step, or of its derivatives.
 
     `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,
-    and then the adjoints of the start from those of the results. `controls` are the static fields to
-    differentiate with respect to; their tangents have no adjoints.
+    and then the adjoints of the start from those of the results. `controls` are the static fields to differentiate with
+    respect to; their tangents have no adjoints.
     """
     programs = tracing.programs(
         method, step, separate_stages="adjoint" in derivative, rotates_planes=rotates_planes and not derivative
@@ -57,10 +57,10 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
                     tangents[node] = tangents[node] + contribution if node in tangents else contribution
 
     def with_tangent(program):
-        none = symbol(graph, graph.number(0.0))
+        zero = symbol(graph, graph.number(0.0))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
-            outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, none).moved(ref.row, ref.column))
+            outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, zero).moved(ref.row, ref.column))
         halo_fields, sent_fields = (
             (*names, *(f"d.{name}" for name in names)) for names in (program.halo_fields, program.sent_fields)
         )

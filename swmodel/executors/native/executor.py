@@ -32,12 +32,13 @@ def make_replace_statics(indices: tuple[int, ...], transport):
 
 
 class NativeExecutor(JaxExecutor):
-    """The step in C++, generated from the dynamics: on CPUs, for every scheme, stepper and transport.
+    """The step in C++, generated from the dynamics: on CPUs, for every stepper and transport.
 
-    Its static fields have packed masks and the halo of its sweeps.
+    User-defined terms must be traceable on Symbols and have no parameters. Static fields have packed masks and the halo
+    of a sweep.
 
     Args:
-        steps_per_sweep: steps in one pass over memory; None: the fastest number.
+        steps_per_sweep: steps in one pass over memory; None: that of `generated_step.choose_steps_per_sweep`.
         threads: see `generated_step.GeneratedStep`.
     """
 
@@ -65,7 +66,7 @@ class NativeExecutor(JaxExecutor):
         return self.generated_step.static_of(grid, params, self.transport.shape)
 
     def replace_params(self, params: dict, varying) -> None:
-        """See `registry.Executor`; only the static fields that change are computed again, where possible."""
+        """See `registry.Executor`; if possible, only the static fields that change are computed again."""
         generated_step, kinds = self.generated_step, self.static.kinds
         varying_fields = [
             name for name, is_field in record_param_kinds(generated_step.scheme.varying).items() if is_field

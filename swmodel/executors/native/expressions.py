@@ -1,6 +1,6 @@
 """One operation of a graph as a C++ expression, for the native step and for CUDA kernels.
 
-Each of them says how it reads operands and masks; this module fixes the order of operations, and so the bits.
+These two pass functions that read operands and masks; this module fixes the order of operations, and so the bits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from .graph import Coefficient, Node, Ref
 from .operations import OPERATIONS
 
-#: C++'s names of the precisions.
+#: The C++ names of the precisions.
 CPP_TYPES = {"float32": "float", "float64": "double"}
 #: The bit of each mask that is 0 or 1 in a cell's mask bits; see vector.h.
 MASK_BITS = {"wet": 1, "open_u": 2, "open_v": 4, "open_boundary_u": 64, "open_boundary_v": 128}
@@ -29,9 +29,9 @@ def expression(
 
     Args:
         read: the text of an operand.
-        masked: the text of a value where the mask of a Ref is 1, and of 0 elsewhere.
+        masked: the text of a value where the mask of a Ref is 1, and 0 elsewhere.
         constant: the text of a Coefficient.
-        variable: a variable with the value of an expression.
+        variable: the name of a variable with the value of an expression.
     """
     factors = node.args[:2] if node.op in ("mul", *SUM_AFTER_PRODUCT) else ()
     for mask, other in zip(factors, factors[::-1], strict=True):

@@ -41,7 +41,7 @@ void swmodel_mark_row(const void* h, const void* eta, const void* depth, const s
 PHASE_TEMPLATE = "  if (pass == {number}) return run_phase<{type}, Pass{number}>(*args, phase, j0, j1, workspace);"
 #: The passes of a step that `split_by_smoothness` splits.
 BREAKING_PASS, SMOOTH_PASS, COPY_PASS = range(3)
-#: Largest number of steps that a process caches; each run with user terms has its own.
+#: Largest number of steps that a process caches; each run with user-defined terms has its own step.
 MAX_CACHED_STEPS = 128
 
 
@@ -123,7 +123,8 @@ def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes:
 def split_by_smoothness(graph, program: Program) -> list[Program]:
     """Split the program into passes over breaking or thin water, over the smooth sea, and again over the former.
 
-    The first pass writes into spare fields, because the second reads and overwrites the fields; the third copies back.
+    The first pass writes into spare fields, because the second still reads the fields, which it overwrites; the third
+    copies the spare fields into the fields.
     """
     spare_names = {name: f"spare.{name}" for name in program.outputs}
     # Neighbours use only the edges of the last pass, but a result needs at least one field.

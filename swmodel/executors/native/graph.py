@@ -1,7 +1,8 @@
 """The equations as a graph of arithmetic and shifts, which a run of the dynamics on Symbols records.
 
-A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. It is unique.
-Factors that are the same for all cells form a Coefficient in front of the Nodes, so their products are computed once.
+A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. Equal values are the
+same Node. Factors that are the same for all cells form a Coefficient in front of the Nodes, so that their products are
+computed once.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Graph:
 
 
 def topological(refs) -> list[Node]:
-    """All nodes that the refs depend on, operands first."""
+    """All nodes that the refs depend on, each after its operands."""
     ordered: dict[Node, None] = {}
 
     def visit(node):
@@ -228,7 +229,7 @@ class Coefficient:
         return Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def evaluate(self, values):
-        """The value, from the values of the names and in their arithmetic."""
+        """The value of the Coefficient, from the values of the names, in their precision."""
         result = None
         for name, power in self.powers:
             for _ in range(abs(power)):

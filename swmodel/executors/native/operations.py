@@ -31,14 +31,14 @@ def max_derivative(xp, x, y):
 
 
 def unary(name: str, derivative: Callable) -> Operation:
-    """A function of xp; derivative(xp, b, value, operand) is b times its derivative."""
+    """The operation xp.NAME(operand), whose derivative, times b, is derivative(xp, b, value, operand)."""
     return Operation(
         lambda xp, k, a: getattr(xp, name)(a), derivatives=lambda xp, k, y, a: [lambda b: derivative(xp, b, y, a)]
     )
 
 
 def binary(name: str, derivatives: Callable) -> Operation:
-    """A function of xp with two operands, whose order does not matter."""
+    """The operation xp.NAME(a, c), for which the order of the operands does not matter."""
     return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 

@@ -114,7 +114,7 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
-    """The form of each node on water, with the same bits, because only exact operations are removed."""
+    """The form of each node away from land, with the same bits there, because only exact operations are removed."""
     forms: dict[Node, Ref] = {}
 
     def fold(node, args):
@@ -127,7 +127,7 @@ def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 
 def programs_in_smooth_sea(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs for water where all that `operators.zero_in_smooth_sea` marks is zero, with the same bits there."""
+    """The programs for water where all values of `operators.zero_in_smooth_sea` are zero, with the same bits there."""
 
     def fold(node, args):
         return graph.number(0.0) if node.op == "zero_in_smooth_sea" else fold_constants(graph, node, args)

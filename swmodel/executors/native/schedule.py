@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .graph import LEAVES, STATIC_LEAVES, Node, Program, Ref, topological
 from .rewrite import MAX_COLUMN_SHIFT
 
-#: Operations above which a value is stored in a ring buffer rather than computed again.
+#: Largest number of operations of a value that is computed again; others are stored in a ring buffer.
 MAX_RECOMPUTED_OPERATIONS = 3
 
 
@@ -91,15 +91,15 @@ class LoopSchedule:
         return [r for arg in ref.args for r in self.operands(arg)] if ref.node in self.recomputed else [ref]
 
     def is_cheap(self, node: Node) -> bool:
-        """Whether a value takes at most MAX_RECOMPUTED_OPERATIONS, each counted once."""
+        """Whether a value takes at most MAX_RECOMPUTED_OPERATIONS operations, each counted once."""
         counted: set[Node] = set()
         pending, n_operations = [node], 0
         while pending and n_operations <= MAX_RECOMPUTED_OPERATIONS:
-            each = pending.pop()
-            if each not in counted and each.op not in LEAVES:
-                counted.add(each)
-                n_operations += each not in self.recomputed
-                pending += [ref.node for ref in each.args]
+            operand = pending.pop()
+            if operand not in counted and operand.op not in LEAVES:
+                counted.add(operand)
+                n_operations += operand not in self.recomputed
+                pending += [ref.node for ref in operand.args]
         return n_operations <= MAX_RECOMPUTED_OPERATIONS
 
     def _schedule_field(self, node, rows, written):

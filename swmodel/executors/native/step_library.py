@@ -1,4 +1,4 @@
-"""The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
+"""The library of a generated step: an existing file, or a new one from the C++ compiler of the machine.
 
 Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, in a cache folder
 of the user. The name of a library is a digest of its source and headers, the compiler's options and the instruction
@@ -138,7 +138,7 @@ def library_of(request: StepRequest) -> Path:
 
 @contextmanager
 def lock_file(target: Path) -> Iterator[None]:
-    """A context in which one process at a time makes a file of the cache."""
+    """A context in which only one process at a time writes a file of the cache, if the file system has locks."""
     with target.with_suffix(".lock").open("a") as lock:
         with suppress(OSError):  # without file locks all processes compile at the same time
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -173,13 +173,13 @@ def publish(new_file: Path, target: Path) -> None:
         files_by_age = sorted(
             target.parent.glob(f"{'[0-9a-f]' * 24}{target.suffix}"), key=lambda path: path.stat().st_mtime
         )
-        for old in files_by_age[:-MAX_CACHED_FILES]:
-            old.unlink()
-            old.with_suffix(".lock").unlink(missing_ok=True)
+        for old_file in files_by_age[:-MAX_CACHED_FILES]:
+            old_file.unlink()
+            old_file.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def is_usable(library: Path) -> bool:
-    """Whether a library exists, belongs to this user, and can be loaded."""
+    """Whether a library exists and can be loaded. SetupError: other users can write to it."""
     try:
         ctypes.CDLL(str(require_private(library)))
     except OSError:
@@ -187,7 +187,7 @@ def is_usable(library: Path) -> bool:
     return True
 
 
-#: Instructions that libraries in packages are compiled for, by machine.
+#: Instruction sets for which the libraries in packages are compiled, by machine.
 PORTABLE_INSTRUCTIONS = {"x86_64": ("x86-64-v4", "x86-64-v3", "x86-64", "default")}
 X86_64_V3_FLAGS = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 REQUIRED_CPU_FLAGS = {
@@ -207,7 +207,7 @@ def cpuinfo() -> str:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled steps, made if it is missing."""
+    """The folder of compiled steps, created if it is missing. SetupError: it cannot be used."""
     folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
     try:
         folder = Path(folder).expanduser().resolve()  # no link on the way can be redirected after this
@@ -274,7 +274,7 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
 
 
 def options_for(march: str) -> list[str]:
-    """The compiler's options for the instructions of an architecture."""
+    """The compiler's options for an instruction set, the value of -march."""
     options = [*COMPILER_OPTIONS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
     return [*options, *(["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else [])]
 

@@ -15,14 +15,16 @@ from .operations import FUNCTIONS, OPERATIONS
 def describe_step(setup) -> str:
     """For each pass of a step: fields read and written, rows kept, operations and bytes per cell.
 
-    Operations are those on water, where a multiply-add counts as two. Bytes are those without a cache between steps:
-    each field moves in once and, if it is written, out once.
+    Operations are those on water, where a multiply-add counts as two. Bytes are those that a pass moves if nothing
+    stays in the cache between passes: each field is read once and, if it changes, written once.
     """
     request = request_of(setup)
     code, scheme, time = request.step_code, request.scheme, setup.config.time
     terms = ", ".join(term.name for term in scheme.active_terms) or "no terms"
     leaves_by_static = {name: sorted(leaf_names(code.static_refs[name])) for name in code.statics}
-    static_texts = [name if name in of else f"of {' and '.join(of)}" for name, of in leaves_by_static.items()]
+    static_texts = [
+        name if name in leaves else f"of {' and '.join(leaves)}" for name, leaves in leaves_by_static.items()
+    ]
     lines = [
         f"scheme       {scheme.vorticity_flux}, {terms}; {time.stepper}, {request.dtype}",
         f"halo         {scheme.halo_width} rows and columns",

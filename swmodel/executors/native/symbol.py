@@ -17,7 +17,7 @@ from ...errors import UsageError
 from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: The operations that are allowed on fields; values that are the same for all cells also have methods
+#: The operations that are allowed on fields. Values that are the same for all cells also have the methods of Symbol
 #: that use `_call_method`.
 SUPPORTED_OPERATIONS = (
     f"+ - * /, abs, powers with constant exponents, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
@@ -54,12 +54,12 @@ class Symbol:
 
     @property
     def is_static(self) -> bool:
-        """Whether it contains no field that varies during a run; its coefficient may vary."""
+        """Whether the Symbol contains no field that varies during a run; its coefficient may vary."""
         return self.ref is None or self.ref.node.is_static
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer that is the same for all cells; conditions are 1.0 or 0.0."""
+        """Whether the Symbol is an integer that is the same for all cells; conditions are 1.0 or 0.0."""
         return self.ref is None and np.issubdtype(self.dtype, np.integer)
 
     def __getitem__(self, key):
@@ -184,7 +184,7 @@ def _shape(*symbols):
 
 
 def to_ref(x: Symbol, with_coefficient=True) -> Ref:
-    """A symbol as one value: its ref times its factor and, if `with_coefficient`, its coefficient."""
+    """The Ref of a Symbol as one value: its ref times its factor and, if `with_coefficient`, its coefficient."""
     graph, ref = x.graph, x.ref or x.graph.number(1.0)
     if x.coefficient.number == 0:
         return graph.number(0.0)

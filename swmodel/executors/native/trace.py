@@ -28,7 +28,7 @@ MASKS_ON_WATER = {
     "corner_weight": 1.0,
     "dry_corner": 0.0,
 }
-#: Rows and columns of the traced block: more than differences remove from a field.
+#: Rows and columns of the traced block: more than the differences of the dynamics remove from a field.
 TRACED_CELLS = 8
 #: Files that are not reported as the source of an error in a term.
 INTERNAL_FILES = (
@@ -50,7 +50,7 @@ def lengths_of(grid: Grid) -> dict:
 
 
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """Pairs of name and kind for each field of a block, on a sphere also for lengths; they are compiled in."""
+    """Pairs (name, kind) for each field of a block, and for lengths that are not uniform; they are compiled in."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
     fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
