@@ -160,11 +160,11 @@ def check_same_inputs(config, transport) -> None:
     if transport.size == 1:
         return
     inputs_of_ranks = transport.allgather(values_fixed_on_resume(to_toml(config)))
-    keys = {key for each in inputs_of_ranks for key in each}
+    keys = {key for inputs in inputs_of_ranks for key in inputs}
     for key in sorted(keys, key=lambda key: not key.startswith(f"{PYTHON_SECTION}.")):
         expected = inputs_of_ranks[0].get(key, "missing")
-        for rank, each in enumerate(inputs_of_ranks):
-            if (other := each.get(key, "missing")) != expected:
+        for rank, inputs in enumerate(inputs_of_ranks):
+            if (other := inputs.get(key, "missing")) != expected:
                 description = key.replace(f"{PYTHON_SECTION}.", "the input from Python ")
                 raise SetupError(
                     f"the processes differ: {description} is {expected} on rank 0 and {other} on rank {rank}; give the "

@@ -101,11 +101,11 @@ class RunResults(Results):
         means = simulation.means(output.means) if output.means else None
         extremes = ExtremesAccumulator(simulation) if maxima_variables(output) else None
         self.harmonics = HarmonicsAccumulator(simulation) if output.harmonics else None
-        others = filter(None, (self.drifters, means, extremes, self.harmonics))
-        self.accumulators = Accumulators([*self.series.values(), *others])
+        further_accumulators = filter(None, (self.drifters, means, extremes, self.harmonics))
+        self.accumulators = Accumulators([*self.series.values(), *further_accumulators])
         restart = simulation.restart
-        for each in self.accumulators:
-            each.start(restart.accumulator_fields if restart and restart.step == simulation.step else {})
+        for accumulator in self.accumulators:
+            accumulator.start(restart.accumulator_fields if restart and restart.step == simulation.step else {})
 
     def write(self) -> None:
         model, due = self.model, self.files_due()
@@ -113,8 +113,8 @@ class RunResults(Results):
             fields = model.fields(model.config.output.fields) | self.accumulators.output_fields()
             self.files[OUTPUT].write(model.step, model.time, fields)
             if self.schedules[OUTPUT].is_regular(model.step):
-                for each in self.accumulators:
-                    each.start_next_record()
+                for accumulator in self.accumulators:
+                    accumulator.start_next_record()
         for name, series in self.series.items():
             if name in due and model.step == self.first_step:  # later values are recorded in the time loop
                 series.write_present_values()

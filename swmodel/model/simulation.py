@@ -119,8 +119,8 @@ class Simulation(TimeLoopModel):
             if not hasattr(self, name):
                 raise UsageError(f"Simulation.{name}: no such attribute; only `state` and `carry` can be set")
             raise UsageError(
-                f"Simulation.{name} cannot be set, as it follows from the configuration; create a new object, like "
-                'Simulation("jet", {"physics.viscosity": 200}); only `state` and `carry` can be set'
+                f"Simulation.{name} cannot be set, because it follows from the configuration; create a new object, "
+                'such as Simulation("jet", {"physics.viscosity": 200}); only `state` and `carry` can be set'
             )
         super().__setattr__(name, value)
 

@@ -202,7 +202,7 @@ def check_output(setup: Setup) -> Iterator[str]:
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING_REASON}"
     for key in ("fields", "means"):
-        for name in (each for each in getattr(output, key) if each not in (*available, *FORCING)):
+        for name in (name for name in getattr(output, key) if name not in (*available, *FORCING)):
             yield f"output.{key}: this run has no {name}: {NO_DRYING_REASON if name == 'wet' else 'its term is off'}"
     for key in ("fields", "means", "maxima"):
         yield from repetition_problems(f"output.{key}", getattr(output, key))

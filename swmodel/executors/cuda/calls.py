@@ -132,12 +132,19 @@ class CudaCalls(NativeCalls):
         def call_passes(passes: range, steps_later, halos, results):
             plane_indices = jnp.stack([jnp.stack([planes_of_pass(p, n) for p in passes]) for n in steps_later])
             arrays = extent, scalars, static.slip, static.row_statics, static.statics, static.mask_bits, flags, *halos
-            programs, margins = ([all_passes[p] for p in passes] for all_passes in (code.programs, kernels.margins))
+            programs, margins_of_passes = (
+                [all_passes[p] for p in passes] for all_passes in (code.programs, kernels.margins)
+            )
             lists = {
                 "n_halo_fields": [len(program.halo_fields) for program in programs],
                 "n_sent_fields": [len(program.sent_fields) for program in programs],
-                "n_kernels": [len(each) for each in margins],
-                "grid_sizes": [size for each in margins for of_kernel in each for size in self.grid_size(of_kernel)],
+                "n_kernels": [len(margins_of_kernels) for margins_of_kernels in margins_of_passes],
+                "grid_sizes": [
+                    size
+                    for margins_of_kernels in margins_of_passes
+                    for margins in margins_of_kernels
+                    for size in self.grid_size(margins)
+                ],
             }
             lists = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
             foreign_call = jax.ffi.ffi_call(

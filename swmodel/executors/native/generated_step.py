@@ -39,7 +39,7 @@ def register() -> None:
 
 
 def choose_steps_per_sweep(smallest_block, halo_width: int, method, itemsize: int, drying: bool) -> int:
-    """Steps per sweep: four if the fields of a block exceed the cache and halos are wide enough, else fewer.
+    """Steps per sweep: four if a block exceeds the cache and has room for the halo of four steps, else fewer.
 
     The smallest block of the layout decides, so that all ranks agree. Times per step, ms, with one and four steps per
     sweep (ab2, float32): at 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; at 1800 x
@@ -73,11 +73,11 @@ class GeneratedStep(NamedTuple):
     scheme: Scheme
     method: Method
     static_halo: int  # rows and columns of the static fields around the block
-    #: Steps per call; in the native step more than one only with multistep methods and the leapfrog.
+    #: Steps per call; in the native step more than one only if a step has a single pass.
     steps_per_sweep: int = 1
     threads: int = 0  # largest number of threads; 0: all of XLA's pool
-    derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
-    controls: tuple[str, ...] = ()
+    derivative: tuple[str, ...] = ()  # see `generate.generate`
+    controls: tuple[str, ...] = ()  # see `generate.generate`
     rotates_planes: bool = True  # whether fields may change their planes from step to step: `Program.planes_after`
     min_row_padding: int = 0  # smallest `row_padding`, for steps that share a memory
 

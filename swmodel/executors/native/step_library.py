@@ -60,7 +60,7 @@ class StepRequest(NamedTuple):
     method: Method
     kinds: tuple  # kinds of its static fields, `trace.kinds_of`
     dtype: str
-    derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
+    derivative: tuple[str, ...] = ()  # this and the following: see `generate.generate`
     controls: tuple[str, ...] = ()
     rotates_planes: bool = True
 

@@ -27,9 +27,9 @@ class ReferenceModel:
             depth, eta, u, v = (self._domain_field(name) for name in ("depth", "eta", "u", "v"))
             h = np.maximum(depth + eta, 0) if config.drying.active else depth + eta
             start = {"h": h, "u": u, "v": v}
-            for each in config.physics.tracers:
-                c = self._domain_field(each.name)
-                start |= {each.name: c + 0 * depth, f"{each.name}_content": h * c}
+            for tracer in config.physics.tracers:
+                c = self._domain_field(tracer.name)
+                start |= {tracer.name: c + 0 * depth, f"{tracer.name}_content": h * c}
             start |= {name: np.zeros(()) for name in domain.state._fields if name not in start}
             state = domain.state(*np.broadcast_arrays(*(start[name] for name in domain.state._fields)))
         state = domain.extract(domain.embed(state, domain.resting_values))

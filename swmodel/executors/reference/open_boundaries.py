@@ -31,12 +31,12 @@ class BoundaryFaces:
         if options.pressure is not None and "air_pressure" in domain.scheme.term_names:
             self.air_pressure_head = domain.in_time("air_pressure", self._air_pressure_head)
         constituent_names = [name for name in CONSTITUENTS if name in options.constituents]
-        for each in constituents_at(constituent_names, start or "2000-01-01", options.nodal):
+        for wave in constituents_at(constituent_names, start or "2000-01-01", options.nodal):
             for quantity in ("level", "transport_x", "transport_y"):
-                parts = [domain.field(f"boundary_tide_{quantity}[{each.name},{part}]") for part in ("cosine", "sine")]
+                parts = [domain.field(f"boundary_tide_{quantity}[{wave.name},{part}]") for part in ("cosine", "sine")]
                 if any(part.any() for part in parts):
-                    each = each if start else each._replace(phase=0.0, nodal_factor=1.0)
-                    self.tides.append((quantity, each, *(self.padded(part) for part in parts)))
+                    wave = wave if start else wave._replace(phase=0.0, nodal_factor=1.0)
+                    self.tides.append((quantity, wave, *(self.padded(part) for part in parts)))
         self._find_faces(wet, water)
 
     def _find_faces(self, wet, water):

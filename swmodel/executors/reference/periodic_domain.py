@@ -83,8 +83,8 @@ class PeriodicDomain:
         at_barriers = (axis + shift for axis, shift in zip(np.nonzero(barriers), (0, 1, 1), strict=True))
         self.closed = np.concatenate([self.always_closed, np.ravel_multi_index((*at_barriers,), (3, *self.shape))])
         self.land = self.always_closed[which == 0]
-        rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
-        self.resting_values = rest.astype(self.dtype)
+        resting_values = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
+        self.resting_values = resting_values.astype(self.dtype)
 
     def _find_boundary_corners(self, wet, water):
         cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
@@ -114,11 +114,12 @@ class PeriodicDomain:
             latitude = points(grid, "corner", self.rows, self.columns).lat
             return (2 * grid.rotation * np.sin(np.radians(latitude))).astype(self.dtype)
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
-            north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
-            sine = np.sin(north)
+            latitude = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
+            sine = np.sin(latitude)
             if grid.pole:  # law of cosines in the spherical triangle of the point and the poles of Earth and grid
-                away, east = np.radians(grid.pole[1]), np.radians(grid.west + (self.columns + 1) * grid.dlon)
-                sine = np.sin(away) * sine + np.cos(away) * np.cos(north) * np.cos(east)
+                pole_latitude = np.radians(grid.pole[1])
+                longitude = np.radians(grid.west + (self.columns + 1) * grid.dlon)
+                sine = np.sin(pole_latitude) * sine + np.cos(pole_latitude) * np.cos(latitude) * np.cos(longitude)
             return (2 * grid.rotation * sine).astype(self.dtype)
         if not physics.beta:
             return physics.f0

@@ -41,7 +41,7 @@ class CellSizes:
             return
         rows = domain.rows[:, None]
         south = np.clip(grid.south + rows * grid.dlat, -90, 90)
-        middle, north, beyond = (np.clip(south + part * grid.dlat, -90, 90) for part in (0.5, 1.0, 1.5))
+        middle, north, beyond = (np.clip(south + cells * grid.dlat, -90, 90) for cells in (0.5, 1.0, 1.5))
         south, middle, north, beyond = (np.radians(latitude) for latitude in (south, middle, north, beyond))
         e, dy = grid.radius * np.radians(grid.dlon), grid.radius * np.radians(grid.dlat)
         cos_c, cos_v = (np.maximum(np.cos(latitude), MIN_COSINE) for latitude in (middle, north))

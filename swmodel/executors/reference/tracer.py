@@ -25,14 +25,14 @@ def tracer(T, options):
     def add(x, F):
         np.divide(x[index], x[0], out=concentration, where=x[0] != 0)
         advective_fluxes(T, concentration, flux_x, flux_y)
-        here = c(concentration)
+        own_concentration = c(concentration)
         if options.diffusivity:
             for flux, kappa, thickness, beyond in zip(
                 (flux_x, flux_y), (kappa_x, kappa_y), FACE_MEANS, (e, n), strict=True
             ):
-                c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
+                c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - own_concentration)
         add_convergence(T, flux_x, flux_y, c(F[index]))
-        c(F[index])[...] += source(c(x[0]), here)
+        c(F[index])[...] += source(c(x[0]), own_concentration)
 
     return add
 

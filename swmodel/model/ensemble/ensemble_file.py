@@ -147,7 +147,7 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _put_field(self, name: str, values: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:
-        values = np.array(values, self.dtype)  # a copy, as the model may reuse the memory
+        values = np.array(values, self.dtype)  # a copy, because the model may reuse the memory
         self.submit(RecordWriter.write_rows, name, 0, values, leading_indices)
 
 

@@ -116,7 +116,7 @@ class Health:
         return np.stack(self.transport.get_blocks(measures))[None]
 
     def check_time_step(self) -> None:
-        """Warn if the time step is above the largest stable one at the last check, and substeps cannot be halved."""
+        """Warn if the step, in as many substeps as allowed, is above the largest stable one at the last check."""
         max_substeps = self.config.time.max_substeps
         if self.model.substeps < max_substeps:
             return
