@@ -272,7 +272,7 @@ def make_vmapped(make, *parts):
 
 
 class EnsembleHealth(Health):
-    """The health of Members; see `health.verdict`."""
+    """The health of Members, whose time step is judged with the largest viscosity; see `health.verdict`."""
 
     remedy, remedy_at_start = ", more friction or smaller perturbations", "; choose smaller perturbations"
 
