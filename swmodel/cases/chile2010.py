@@ -44,7 +44,7 @@ from ..ocean.coordinates import (
     distances_between,
     edges,
     metres_per_unit,
-    spread_centres,
+    sample_centres,
     to_grid_axes,
 )
 from ..ocean.depth_table import DepthTable
@@ -262,7 +262,7 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
     """Distance of a position outside a grid from its edge, m; 0 inside, or on a projected grid at most some cells."""
     if grid.crs:
-        return float(np.hypot(*azimuthal_projection(grid, (lon, lat), spread_centres(grid))).min())
+        return float(np.hypot(*azimuthal_projection(grid, (lon, lat), sample_centres(grid))).min())
     west, east, south, north = edges(grid)
     x, y = to_grid_axes(grid, lon, lat)
     middle = 0.5 * (west + east)

@@ -38,7 +38,7 @@ from ..errors import ConfigError, UsageError
 from ..forcing import holland, storm_tracks, track_formats
 from ..forcing.storm_tracks import DATE_FORMAT
 from ..ocean.constituents import parse_date
-from ..ocean.coordinates import has_lon_lat, points, spread_centres
+from ..ocean.coordinates import has_lon_lat, points, sample_centres
 from ..setup.fields.netcdf_input.errors import log_once
 
 #: Depth at the edge of the shelf as a fraction of that of the deep water.
@@ -201,7 +201,7 @@ def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
 @functools.lru_cache(maxsize=4)
 def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: float) -> float:
     """The smallest distance, m, of a track from a sample of cells all over a grid."""
-    at, (lon, lat) = spread_centres(grid), read_track(path, lines, modified_time).values[:, :2].T
+    at, (lon, lat) = sample_centres(grid), read_track(path, lines, modified_time).values[:, :2].T
     lon, lat = lon[:, None, None], lat[:, None, None]
     return float(storm_tracks.distance(lon, lat, at.lon, at.lat).min())
 

@@ -1,4 +1,4 @@
-"""The faces along the lines of the barriers, and the height of their crests there in time."""
+"""The cell faces along the lines of the barriers, and the heights of the crests on them, which gates change in time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NO_CREST = 1e5
 
 
 class BarrierFaces(NamedTuple):
-    """The faces of a barrier, [n] each.
+    """The faces of a barrier; [n] means one value per face.
 
     Attributes:
-        is_u: whether each is a u face, or else a v face.
-        rows, columns: the cell to the south or the west, whose indices the face has.
+        is_u: whether a face is a u face; otherwise it is a v face.
+        rows, columns: indices of the faces: those of the cell to the west of a u face, or to the south of a v face.
         crest: height of the crest, m; that of a gate at the start.
     """
 
@@ -35,16 +35,18 @@ class BarrierFaces(NamedTuple):
 
 @lru_cache(maxsize=4)
 def faces_of_barriers(grid, barriers) -> tuple[BarrierFaces, ...]:
-    """The BarrierFaces of tables [[barrier]]. UsageError: see `faces_of_barrier`."""
+    """The BarrierFaces of each of the tables [[barrier]]. UsageError: see `faces_of_barrier`."""
     return tuple(faces_of_barrier(grid, each) for each in barriers)
 
 
 def faces_of_barrier(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
-    A face that several points of the line lie within has a crest no higher than the lowest of these points.
+    If several successive points of the line are nearest to the same corner of the grid, the crests of the two faces
+    beside this corner are lowered to the lowest of these points on their side of it.
 
-    UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
+    UsageError: the line leaves the grid, begins and ends at the same corner, or its coordinate reference system is
+    unknown or cannot be converted to that of the grid.
     """
     name = barrier_label(barrier)
     uniform_crest = barrier.gate[0][1] if barrier.gate else barrier.crest
@@ -81,9 +83,10 @@ def barrier_label(barrier) -> str:
 
 
 def in_system_of_grid(grid, name: str, crs: str, x, y) -> tuple:
-    """Places in a coordinate reference system (none: that of the grid), as x and y, or longitudes and latitudes, of it.
+    """Convert positions from the reference system `crs` to x and y, or longitudes and latitudes, of the grid.
 
-    UsageError: `name` has no place on the grid, because the grid is a plane, or there is no such system.
+    An empty `crs` is that of the grid. UsageError, with `name` in its message: the grid is a plane without grid.crs,
+    pyproj is missing, or the system is unknown.
     """
     if not crs or crs == grid.crs or (is_spherical(grid) and crs == projection.GEOGRAPHIC_CRS):
         return x, y
@@ -103,15 +106,15 @@ def in_system_of_grid(grid, name: str, crs: str, x, y) -> tuple:
 
 
 def gate_times(barriers) -> np.ndarray:
-    """The times between which gates move linearly, s, the last infinite; two if there is no gate."""
+    """The times between which the crests of gates move linearly, s; the last is infinite. Without a gate: 0 and inf."""
     times = {time for barrier in barriers for time, _ in barrier.gate}
     return np.array(sorted({min([0.0, *times]), *times, np.inf}))
 
 
 def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
-    """Heights of the crests on u faces (axis x) or v faces (axis y) at a time, m; NO_CREST on other faces.
+    """Heights of the crests on u faces (axis x) or v faces (axis y) at a time, m, [rows, columns].
 
-    The higher one counts where two barriers share a face.
+    Where barriers share a face, the highest crest counts. Faces without a barrier have NO_CREST.
     """
     grid = config.grid
     rows_read, row_numbers = np.unique(np.asarray(rows) % grid.ny, return_inverse=True)
@@ -119,29 +122,29 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     barriers = config.barriers.lines
     for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
         crest = np.interp(time, *zip(*barrier.gate, strict=True)) if barrier.gate else faces.crest
-        here = (faces.is_u == (axis == "x")) & np.isin(faces.rows, rows_read)
-        at = np.searchsorted(rows_read, faces.rows[here]), faces.columns[here]
-        np.maximum.at(highest, at, np.broadcast_to(crest, here.shape)[here])
+        selected = (faces.is_u == (axis == "x")) & np.isin(faces.rows, rows_read)
+        indices = np.searchsorted(rows_read, faces.rows[selected]), faces.columns[selected]
+        np.maximum.at(highest, indices, np.broadcast_to(crest, selected.shape)[selected])
     heights = highest[np.ix_(row_numbers, np.asarray(columns) % grid.nx)]
     return np.where(np.isfinite(heights), heights, NO_CREST)
 
 
 def barrier_mask(config, axis: str, rows, columns) -> np.ndarray:
-    """1 on u faces (axis x) or v faces (axis y) with a barrier, else 0; [1, 1] if there are none."""
+    """1 on u faces (axis x) or v faces (axis y) with a barrier, else 0; [1, 1] in a run without barriers."""
     if not config.barriers.lines:
         return np.zeros((1, 1))
     return (crest_heights(config, axis, 0.0, rows, columns) < NO_CREST).astype(np.float64)
 
 
 def are_on_barriers(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Whether faces have a barrier, [n]; `is_u`: whether each is a u face."""
+    """Whether each face has a barrier, bool [n]; `is_u` is true for u faces and false for v faces."""
     faces = faces_of_barriers(config.grid, config.barriers.lines)
-    found = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
-    return np.array([face in found for face in zip(is_u, rows, columns, strict=True)], dtype=bool)
+    with_barrier = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
+    return np.array([face in with_barrier for face in zip(is_u, rows, columns, strict=True)], dtype=bool)
 
 
 def away_from_barriers(config, rows, columns) -> np.ndarray:
-    """0 at corners of faces with a barrier, else 1."""
+    """0 at both ends of each face with a barrier, 1 at all other corners, [rows, columns]."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     touching = barrier_mask(config, "x", rows, columns) + barrier_mask(config, "x", rows + 1, columns)
     touching = touching + barrier_mask(config, "y", rows, columns) + barrier_mask(config, "y", rows, columns + 1)

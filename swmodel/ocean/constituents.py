@@ -4,8 +4,8 @@ The tide of a constituent is f H cos(V + u - G), with amplitude H and Greenwich 
 the nodal corrections f and u depend on the date.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
-Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. The
-table, constituents.json, is made from utide's by tools/constituents.py.
+Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. 
+tools/constituents.py makes the table constituents.json from that of the package utide.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import numpy as np
 
 DAY_SECONDS = 86400.0
 
-#: Noon of 31 December 1899, and polynomials of mean longitudes since then, degrees, in 1, the days, and the square and
-#: cube of days/10^4. Rows: Moon, Sun, the Moon's perigee, its ascending node (negative), the Sun's perigee.
+#: Noon of 31 December 1899, and coefficients of polynomials for mean longitudes, degrees: the factors of 1, of the days
+#: since then, and of the square and cube of days/10^4. Rows: Moon, Sun, the Moon's perigee, its ascending node
+#: (negative), the Sun's perigee.
 #: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
 EPOCH = datetime(1899, 12, 31, 12)
 LONGITUDE_POLYNOMIALS = np.array(
@@ -38,6 +39,8 @@ LONGITUDE_POLYNOMIALS = np.array(
 
 
 class Constituent(NamedTuple):
+    """A tidal constituent, with its phase and its nodal factor at a date."""
+
     name: str
     species: int  # cycles per day, rounded: 0 long-period, 1 diurnal, 2 semidiurnal, ...
     frequency: float  # cycles per second
@@ -64,12 +67,12 @@ def parse_date(text: str) -> datetime:
 def constituents_at(names, start: str, nodal: bool = True) -> list[Constituent]:
     """The constituents `names` at a date; if not `nodal`, with f = 1 and u = 0."""
     longitudes, rates = astronomical_longitudes(parse_date(start))
-    chosen = []
+    constituents = []
     for name in names:
         V, u, rate, f = argument_and_nodal_corrections(name, longitudes, rates)
         phase = 2 * math.pi * ((V + (u if nodal else 0.0)) % 1)
-        chosen.append(Constituent(name, round(rate), rate / DAY_SECONDS, phase, f if nodal else 1.0))
-    return chosen
+        constituents.append(Constituent(name, round(rate), rate / DAY_SECONDS, phase, f if nodal else 1.0))
+    return constituents
 
 
 def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +88,10 @@ def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
 def argument_and_nodal_corrections(
     name: str, longitudes: np.ndarray, rates: np.ndarray
 ) -> tuple[float, float, float, float]:
-    """V and u, cycles, the rate of V, cycles per day, and f; sums (product for f) in a compound constituent."""
+    """V and u in cycles, the rate of V in cycles per day, and f; a compound constituent adds those of its parts.
+
+    Only its f is a product, of powers of those of the parts.
+    """
     entry = constituent_data()[name]
     if "sum" in entry:
         parts = [

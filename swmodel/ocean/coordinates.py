@@ -22,15 +22,15 @@ from . import projection
 from .grid import Metric, plane_metrics, sphere_metrics
 from .rotated_pole import axis_angle, from_earth, to_earth, unit_vectors
 
-#: Distance of each location from its cell's centre, in cells (north, east).
+#: (Northward, eastward) distance of each location from the centre of its cell, in cells.
 LOCATION_OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
 
 FULL_CIRCLE_DEGREES = 360.0
 
-#: Most rows and columns of `spread_centres`.
-MAX_SPREAD_LINES = 33
+#: Largest number of rows, and of columns, of a sample of cell centres (`sample_centres`).
+MAX_SAMPLE_LINES = 33
 
-#: See the description of this module.
+#: What positions refer to: see the docstring of this module.
 Frame = str | tuple[float, float] | None
 
 
@@ -56,7 +56,7 @@ class Axis(NamedTuple):
         return np.where(position == low + FULL_CIRCLE_DEGREES, position, low + (position - low) % FULL_CIRCLE_DEGREES)
 
     def fractional_index(self, position):
-        """The distance of a position in the domain from the first centre, in cells."""
+        """A position as an index along the axis: its distance from the first centre, in cells."""
         return (position - self.first) / self.spacing
 
     def describe_position(self, position: float, digits: int = 10) -> str:
@@ -112,7 +112,7 @@ class Points:
 
     @cached_property
     def lon_lat(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Longitude [1, columns] and latitude [rows, 1], both [rows, columns] where axes are rotated; or None."""
+        """Longitude [1, columns] and latitude [rows, 1], degrees; both [rows, columns] if axes are rotated; or None."""
         return self.find_lon_lat() if self.find_lon_lat else None
 
     @cached_property
@@ -208,7 +208,7 @@ def from_grid_axes(grid, x, y) -> tuple:
 
 
 def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
+    """Rows and columns of the cells that contain positions, [n]; the domain's far edges belong to its last cells."""
     along = axes(grid)
     rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
     numbers = (np.floor(index + 0.5).astype(np.int64) for index in (rows, columns))
@@ -280,9 +280,9 @@ def points(grid, location: str, rows, columns) -> Points:
     return Points(x, y, i, j, origin, *sizes, find_lon_lat, find_axis_angle)
 
 
-def spread_centres(grid) -> Points:
-    """Centres of cells of at most MAX_SPREAD_LINES rows and columns all over a grid."""
-    rows, columns = (np.unique(np.linspace(0, n - 1, min(n, MAX_SPREAD_LINES)).astype(int)) for n in (grid.ny, grid.nx))
+def sample_centres(grid) -> Points:
+    """The centres of a sample of cells all over a grid, in at most MAX_SAMPLE_LINES rows and columns."""
+    rows, columns = (np.unique(np.linspace(0, n - 1, min(n, MAX_SAMPLE_LINES)).astype(int)) for n in (grid.ny, grid.nx))
     return points(grid, "centre", rows, columns)
 
 
@@ -294,13 +294,13 @@ def points_on_sphere(grid, lon, lat, i, j) -> Points:
     ]
     metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m per degree of longitude
     metres_per_lat = grid.radius * radians(1.0)
-    first = [axis.first - begin for axis, begin in zip(axes(grid), origin, strict=True)]
+    first_centre = [axis.first - zero for axis, zero in zip(axes(grid), origin, strict=True)]
     return Points(
         x=metres_per_lon * (lon - origin[0]),
         y=metres_per_lat * (lat - origin[1]),
         i=i,
         j=j,
-        origin=(metres_per_lon * first[0], metres_per_lat * first[1]),
+        origin=(metres_per_lon * first_centre[0], metres_per_lat * first_centre[1]),
         length_x=metres_per_lon * (grid.nx * grid.dlon),
         length_y=metres_per_lat * (grid.ny * grid.dlat),
         dx=metres_per_lon * grid.dlon,
@@ -340,7 +340,7 @@ def metres_per_unit(grid, axis: str, y=None):
 
 
 def max_cell_size(grid) -> float:
-    """The longest edge of a cell, m."""
+    """The largest length of a cell in x or in y, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return float(max(lengths["dx"].centre.max(), lengths["dy"].centre.max()))
 
@@ -352,7 +352,7 @@ def domain_size(grid) -> tuple[float, float]:
 
 
 def distances_between(grid, start, end) -> np.ndarray:
-    """Distances of positions from others, both along the axes or both on the Earth, m along the surface."""
+    """Distances from positions `start` to `end`, both along the axes or both on the Earth, m along the surface."""
     if is_spherical(grid):
         chord = np.linalg.norm(unit_vectors(*end) - unit_vectors(*start), axis=-1)
         return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
@@ -363,7 +363,7 @@ def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarra
     """Distances of points from a place in m or degrees, m along the surface; on a periodic axis the shorter one."""
     if is_spherical(grid):
         return distances_between(grid, position, (at.lon, at.lat))
-    gaps = [np.abs(coordinate - where) for coordinate, where in zip((at.x, at.y), position, strict=True)]
+    gaps = [np.abs(coordinates - place) for coordinates, place in zip((at.x, at.y), position, strict=True)]
     periodic_lengths = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
     return np.hypot(
         *(

@@ -13,7 +13,7 @@ DATE_PATTERN = re.compile(r"(\d{1,6}-\d\d?-\d\d?)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d
 
 #: Calendars of CF.
 CALENDARS = ("proleptic_gregorian", "standard", "noleap", "all_leap", "360_day", "julian")
-#: Other names of them. From 1582 on, the first two calendars have the same days.
+#: Other names of these calendars. After October 1582 the first two of CALENDARS have the same days.
 CALENDAR_ALIASES = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
 
 
@@ -46,6 +46,7 @@ def start_date(time: Any) -> Any:
 
 
 def have_same_days(calendar: str, other: str) -> bool:
+    """Whether two calendars have the same days, after October 1582."""
     gregorian = CALENDARS[:2]
     one, two = (CALENDAR_ALIASES.get(name.lower(), name.lower()) for name in (calendar, other))
     return one == two or (one in gregorian and two in gregorian)

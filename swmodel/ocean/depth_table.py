@@ -22,7 +22,10 @@ class DepthTable:
             return cls(file["depth"].astype(np.float64), is_periodic)
 
     def neighbours(self, row, column) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Depths, m, and weights of each of the four points around positions, counted in rows and columns."""
+        """Yield the depth, m, and the bilinear weight of each of the four table points around the positions.
+
+        Positions are fractional row and column numbers of the table.
+        """
         row, column = np.broadcast_arrays(row, column)
         (ny, nx), j, i = self.depths.shape, np.floor(row).astype(int), np.floor(column).astype(int)
         for north in (0, 1):
@@ -32,15 +35,15 @@ class DepthTable:
                 yield self.depths[np.clip(j + north, 0, ny - 1), column_east], weight
 
     def water_fraction(self, row, column) -> np.ndarray:
-        """The weighted fraction of the four points around that is water."""
+        """The sum of the bilinear weights of those of the four table points around that are water."""
         return sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
 
     def depth(self, row, column) -> np.ndarray:
-        """The weighted mean depth of the points around that are water, m; NaN where more than half is land."""
+        """The weighted mean depth of those of the four points that are water, m; NaN where more than half is land."""
         wet = self.water_fraction(row, column)
         total = sum(weight * depth for depth, weight in self.neighbours(row, column))
         return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)
 
     def mask(self, row, column) -> np.ndarray:
-        """1 where at least half of the points around are water, else 0."""
+        """1 where the water fraction is at least a half, else 0."""
         return (self.water_fraction(row, column) >= 0.5).astype(float)

@@ -1,4 +1,4 @@
-"""Derived quantities: each is a row of the table, with the function that computes it from the state.
+"""Derived quantities: Variables with the function that computes each of them from the state.
 
 A run can write, average and plot each of them. The parameters of a function name its inputs:
 
@@ -82,7 +82,7 @@ def layer_vorticity(h, u, v, grid):
 
 
 def square(a: Patch) -> Patch:
-    """a², rounded: otherwise compilers fuse a product with a sum, and which one they choose depends on the layout."""
+    """a², rounded by itself: np.maximum keeps compilers from fusing product and sum, which depends on the layout."""
     return np.maximum(a * a, 0.0)
 
 

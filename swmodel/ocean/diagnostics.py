@@ -1,7 +1,7 @@
 """Diagnostics of the whole domain: mass, energy, potential enstrophy, extremes.
 
-They have the same bits on any layout: the contributions of cells are computed in float64 and added as integers, so that
-the order of cells and processes does not matter (`FixedPoint`).
+Diagnostics have the same bits on any layout: the contributions of cells are computed in float64 and added as integers,
+so that the order of cells and processes does not matter (`FixedPoint`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ DRYING_DIAGNOSTICS = {
 
 
 def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
-    """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries."""
+    """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries, and others.
+
+    With drying there are DRYING_DIAGNOSTICS, and the time step in runs with substeps.
+    """
     diagnostics = DIAGNOSTICS | (DRYING_DIAGNOSTICS if scheme.drying else {})
     diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if max_substeps > 1 else {}
     diagnostics |= {name: Diagnostic("m3", f"content of {name}") for name in tracers_in(scheme.state_type._fields)}
@@ -59,8 +62,8 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
     """The diagnostics of the whole domain, except for time step, inflow and limited faces.
 
     All processes call it together and get the same result. All values are NaN if the state is not finite. Potential
-    enstrophy is also NaN if a thickness is not positive; with drying its thickness is at least that of wet cells, and
-    land without water has no energy.
+    enstrophy is also NaN if a thickness is not positive; with drying it takes thicknesses to be at least that of wet
+    cells. With drying, land without water has no energy.
 
     Args:
         blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
@@ -84,7 +87,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
 
 def cut_strips(padded_state: State, grid, shape):
-    """Divide a block into strips of rows: State and Grid (views) and shape of each."""
+    """Yield the State, the Grid and the shape of each strip of rows of a block: views, with a halo of one row."""
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
@@ -119,10 +122,10 @@ def select_rows(field, first: int, last: int):
 
 
 def field_bounds(strips, transport) -> dict[str, float]:
-    """Largest absolute values over all strips of all processes, SI units; all NaN if one is not finite.
+    """Bounds of the fields over all strips of all processes, by name, SI units; all NaN if one is not finite.
 
-    They are those of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location, and `max_inverse_length`.
-    "min_h" is the smallest thickness on water.
+    They are the largest absolute values of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location,
+    `max_inverse_length`, and as "min_h" the smallest thickness on water.
     """
     bounds_of_strips = map_on_all_cores(field_bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in bounds_of_strips], axis=0)
@@ -200,11 +203,15 @@ def sums_and_max_speed(
 def contributions(state: State, grid, g, wet_thickness: float | None = None) -> dict[str, Patch]:
     """The contributions of each cell to the sums over the domain, by name.
 
-    They are its volume and its content of each tracer, m3, and a quarter of area (f + zeta)²/(2 h_q) of its four
-    corners, m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Means are sums
-    times one factor, which saves a pass over the fields for each. With drying (`wet_thickness`, m) the potential energy
-    of water on land is relative to the same land without water.
+        mass                   volume, m3
+        energy                 energy over density of the cell and its east and north faces, m5 s-2
+        potential_enstrophy    a quarter of area (f + zeta)²/(2 h_q) of each of its four corners, m s-2
+        flooded_area           with drying (`wet_thickness`, m): the area of the cell if it is flooded land, m2
+
+    and the content of each tracer, m3, by its name. With drying the potential energy of water on land is relative to
+    the same land without water.
     """
+    # Means are computed as sums times one factor, which saves a pass over the fields for each of them.
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet
     squared_level, bounded_h, flooded = eta * eta, h, {}
@@ -214,13 +221,13 @@ def contributions(state: State, grid, g, wet_thickness: float | None = None) -> 
         flooded = {"flooded_area": where((h > wet_thickness) & (land < 0), water, 0.0)}
     kinetic = (0.25 * grid.area.u) * ((h + east(h)) * (u * u)) + (0.25 * grid.area.v) * ((h + north(h)) * (v * v))
     absolute_vorticity = grid.f + relative_vorticity(u, v, grid)
-    density = grid.area.corner * (absolute_vorticity * absolute_vorticity / corner_thickness(bounded_h, grid))
-    density = density + west(density)
-    density = density + south(density)
+    enstrophy = grid.area.corner * (absolute_vorticity * absolute_vorticity / corner_thickness(bounded_h, grid))
+    enstrophy = enstrophy + west(enstrophy)
+    enstrophy = enstrophy + south(enstrophy)
     return {
         "mass": water * h,
         "energy": kinetic + (0.5 * g * water) * squared_level,
-        "potential_enstrophy": (0.125 * grid.wet) * density,
+        "potential_enstrophy": (0.125 * grid.wet) * enstrophy,
         **{name: water * content_of(name, state) for name in tracers_in(state._fields)},
         **flooded,
     }

@@ -1,16 +1,17 @@
-"""Wetting and drying: faces close in thin water, cells never lose more than they hold, and bores keep momentum.
+"""Wetting and drying: faces close in thin water, cells never lose more than they hold, bores conserve momentum.
 
 A face has a sill z = - min(H, H_E), the higher bed of its two cells. The water above the sill in these cells is
 
     l = max(0, eta - z),   r = max(0, eta_E - z),   and the face is open by w = clip(max(l, r)/h_dry - 1, 0, 1).
 
 The velocity through a face is w u; a closed face takes on the velocity of the water that arrives at it, or zero. In a
-smooth sea all else is as without drying. Where the slope of the level changes abruptly or water is thin, a cell breaks
-with a fraction s > 0, and a face with the larger fraction a of its two cells. This fraction of the face has
+smooth sea all else is as without drying. Where the slope of the level changes abruptly or water is thin, a cell counts
+as breaking with a fraction s > 0, and a face with the larger fraction a of its two cells. This fraction of the face has
 
     thickness   up + min(|H - H_E|/2, up), where up is the upwind one of l and r, in place of the mean (h + h_E)/2
     momentum    the inflow of momentum into the cell of a velocity, in place of (q V) and d_x K
-    time        the start of the step and its new thickness, in place of the mixed states of the stepper
+    time        the state at the start of the step, and for the pressure the thickness at its end, in place of the
+                states that the stepper combines
 
 No cell loses more than MAX_OUTFLOW_FRACTION of its water in a step: transports out of it are multiplied by min(1,
 MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0,
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 
 #: Largest fraction of its water that leaves a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
-#: Change of the level step across a cell, relative to the thickness, from which on s > 0, and where it reaches 1.
+#: Change of the level step across a cell, relative to the thickness: s > 0 above the first, s = 1 from the second (plus
+#: h_dry) on.
 BREAKING_LIMITS = (0.01, 0.06)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 if the level is smooth.
 THIN_LAYER_LIMITS = (5.0, 20.0)
@@ -71,8 +73,8 @@ class WettingFaces(NamedTuple):
     def sheltered_fraction(self, wind: Patch, drying_thickness: Any) -> Patch:
         """m² (3 - 2 m) with the water on the side that the wind blows from, 0 from THIN_LAYER_LIMITS[1] h_dry on."""
         water = where(wind > 0, self.water_near, self.water_far)
-        missing = np.maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
-        return missing * missing * (3 - 2 * missing)
+        m = np.maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
+        return m * m * (3 - 2 * m)
 
     def arriving_velocity(self, velocity: Patch) -> Patch:
         """The velocity of the water that flows towards a face from its two neighbours along the axis, m s-1."""
@@ -208,22 +210,22 @@ class WettingFlow(Flow):
         }
 
     def apply_drag(self, rates: dict[str, Patch], damping: dict[str, Patch]) -> dict[str, Patch]:
-        """The accelerations with drag on open faces; closed ones take on the arriving velocity within a step.
+        """The accelerations with drag on open faces; closed faces take on the arriving velocity within a step.
 
         Args:
-            rates: accelerations R, m s-2.
-            damping: rates k of drag, s-1.
+            rates: accelerations R by all but drag, m s-2, {"u": ..., "v": ...}.
+            damping: rates k of drag, s-1, by the same names; empty without drag.
         """
         accelerations = {}
         for name, axis in (("u", self.faces_x), ("v", self.faces_y)):
-            R, now = rates[name], self.step_start[name]
+            R, velocity = rates[name], self.step_start[name]
             k = damping.get(name, 0.0)
             if self.dt is None:
-                accelerations[name] = axis.open_fraction * (R - k * now)
+                accelerations[name] = axis.open_fraction * (R - k * velocity)
                 continue
-            R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
-            arrival = (axis.arriving_velocity(now) - now) * (1 / self.dt)
-            # exact at both ends
+            R = (R - k * velocity) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
+            arrival = (axis.arriving_velocity(velocity) - velocity) * (1 / self.dt)
+            # `blend` alone is exact only where the weight is 0; this is also exact where it is 1.
             accelerations[name] = where(axis.closed_fraction < 1, blend(R, arrival, axis.closed_fraction), arrival)
         return accelerations
 
@@ -252,7 +254,7 @@ def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: 
 
 
 def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
-    """du/dt and dv/dt, m s-2: inflow of momentum over the new water of the velocity's cell, and Coriolis force."""
+    """du/dt and dv/dt, m s-2: inflow of momentum per new volume of water in the velocity's cell, and Coriolis force."""
     grid, u, v, min_thickness = flow.grid, flow.u, flow.v, MIN_DIVISOR * flow.drying_thickness
     gain_u = momentum_inflow(u, mx_c(flow.U), neighbour_x) + momentum_inflow(u, south(mx_f(flow.V)), neighbour_y)
     gain_v = momentum_inflow(v, west(my_f(flow.U)), neighbour_x) + momentum_inflow(v, my_c(flow.V), neighbour_y)
@@ -263,9 +265,10 @@ def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
 
 
 def momentum_inflow(a: Patch, U: Patch, neighbour: Callable) -> Patch:
-    """The sum of U (carried - a) into the cells of a velocity a, m4 s-2, from U at their west or south edges, m3 s-1.
+    """The sum of U (upwind a - a) into the cells of a velocity a, m4 s-2, from U at their west or south edges, m3 s-1.
 
-    `carried` is the a of the cell that the water leaves plus half its slope, the smaller of two and zero at extremes.
+    The upwind a is that of the cell which the water leaves, extrapolated to the edge by half a slope: the smaller of
+    the differences from both neighbours, or zero at extremes.
     """
     step = neighbour(a, 1) - a
     step_behind = neighbour(step, -1)

@@ -123,7 +123,7 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
 
 
 def add_barrier_accelerations(rates: State, flow_for_pressure: Flow, params: dict, now: Instant, scheme) -> State:
-    """The State of the rates, with the accelerations over barriers, where the masks close the faces."""
+    """The masked rates plus the accelerations over barriers, on whose faces the masks have made the rates zero."""
     for term in scheme.barrier_terms:
         for name, rate in term.barrier_accelerations(flow_for_pressure, params, now).items():
             rates = rates._replace(**{name: getattr(rates, name) + rate})
@@ -133,6 +133,8 @@ def add_barrier_accelerations(rates: State, flow_for_pressure: Flow, params: dic
 def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
     """The tendency by parts, {part: rates of all prognostic fields}; their sum is `tendency`, except for rounding.
 
+    The parts are
+
         continuity    the divergence of the transports, in dh/dt
         advection     the flux of relative vorticity and the slope of kinetic energy
         coriolis      the flux of planetary vorticity
@@ -140,7 +142,7 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
 
     and the terms of the Scheme, by their names. Accelerations are linear in P, so the parts follow from splitting
     P = g (h - H) + K. The flux of relative vorticity is that of q = (f + zeta) / h_q minus that of f / h_q. The
-    arguments are those of `tendency`.
+    arguments are those of `tendency`; the scheme must be without drying.
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
     flow = make_flow(padded_state, now, grid, params, scheme)

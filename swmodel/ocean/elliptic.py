@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 class HelmholtzEquation(NamedTuple):
     """(laplacian - b M) x = y for x; M takes the mean over the four points half a cell away, twice.
 
-    If b = 0 and no wall requires x = 0, a solution needs a y without mean: that of y is removed, and that of x is zero.
+    If b = 0 and no wall requires x = 0, there is a solution only if the mean of y is zero. So the mean of y is removed,
+    and the mean of x is zero.
     """
 
     location: str  # of the fields on the C-grid
@@ -47,7 +48,7 @@ class HelmholtzEquation(NamedTuple):
     b: float = 0.0  # not negative, m-2
 
     def solve_block(self, y, transport):
-        """x from y on a block, with any leading axes, inside a jitted program; linear."""
+        """x from y [..., y, x] on a block, inside a jitted program; linear in y."""
         fourier = Fourier.for_location(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
         sizes = self.grid.dy, self.grid.dx
         half_phases = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
@@ -90,7 +91,10 @@ def make_poisson_solver(grid, blocks, transport):
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
-    """Raise a UsageError that begins with `what` if any process has land or a sphere in its (State, Grid, shape)."""
+    """Raise a UsageError, which begins with `what`, if the grid is on a sphere or any process has land.
+
+    `blocks` has (State, Grid, shape) of each block of this process.
+    """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} only available on planes, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.block_values(shape) == 0) for _, grid, shape in blocks)):
@@ -123,7 +127,7 @@ def scaled_pv_anomaly(state: State, grid, layer: UniformLayer) -> Patch:
 
 
 def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transport):
-    """The program that computes eta, u and v on a block from H q'."""
+    """The function for a jitted program that computes eta, u and v on a block from H q' at corners, s-1."""
     grid, shape = equation.grid, transport.shape
 
     def balanced_flow(source):

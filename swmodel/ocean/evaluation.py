@@ -25,7 +25,7 @@ from .timestep import ForwardBackwardInputs
 
 #: Smallest thickness used as a divisor of transports, m.
 MIN_THICKNESS = 1e-9
-#: Row or column of the faces on each side, and the sign of a transport into the domain.
+#: Row or column of the faces on each side (negative: from the end), and the sign of a transport into the domain.
 SIDE_FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
@@ -64,7 +64,7 @@ def forcing_fields(names, params, scheme, step: int, shape) -> dict[str, np.ndar
 
 
 def require_fields(names, scheme, extra_names=()) -> list[str]:
-    """The names as a list. UsageError: one is neither a field of this Scheme nor in `extra_names`."""
+    """The names as a list. UsageError: a name is neither that of a field of this Scheme nor in `extra_names`."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     available = [*derived_names(scheme), *extra_names]
     if unknown := [name for name in names if name not in available]:
@@ -75,7 +75,7 @@ def require_fields(names, scheme, extra_names=()) -> list[str]:
 def flow_at_step(
     state: State, grid: Grid, params: dict, scheme, step, gfb_inputs: ForwardBackwardInputs | None = None
 ) -> Flow:
-    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`.
+    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `dynamics.tendency`.
 
     With ForwardBackwardInputs, the state is that in the middle of a forward-backward step.
     """
@@ -86,9 +86,9 @@ def flow_at_step(
 
 
 def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, with the faces of open boundaries and of barriers open and with their current.
+    """The State and Grid of a Flow, in which faces at open boundaries and over barriers are open and have a velocity.
 
-    The current over a barrier is the transport divided by the mean thickness of both cells.
+    The velocity over a barrier is the transport per length divided by the mean thickness of both cells.
     """
     grid, u, v, open_u, open_v = flow.grid, flow.u, flow.v, flow.open_u, flow.open_v
     if flow.has_barriers:
@@ -103,9 +103,9 @@ def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
     """The transport into the domain through each open boundary, m3 s-1; it has the same bits on any layout.
 
-    It is that of the mass equation: time step times inflow is the change of volume, if the inflow is weighted as in ab2
-    and ab3, or computed from the Flow in the middle of a step of gfb. All processes call it together, with the Flow of
-    each of their blocks.
+    It is that of the mass equation: time step times inflow is the change of volume, if inflows are weighted as ab2 and
+    ab3 weight tendencies, or computed from the Flow in the middle of a step of gfb. All processes call it together,
+    with the Flow of each of their blocks.
     """
     transports_by_side = {
         side: [inward_transports(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides

@@ -61,7 +61,7 @@ class Flow:
         self.V = grid.dx.v * (self.h_v * self.v)
 
     def set_boundary_flux(self, at_u: tuple[Patch, Patch], at_v: tuple[Patch, Patch]) -> None:
-        """Let water through the faces of open boundaries in x, and those in y.
+        """Set velocity and transport on the faces of open boundaries in x and in y.
 
         Args:
             at_u, at_v: transport per length of the face, m2 s-1, and thickness at the face, m.

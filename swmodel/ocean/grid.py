@@ -13,7 +13,7 @@ MIN_COSINE = 1e-6
 
 
 class Metric(NamedTuple):
-    """A quantity at the four locations of the C-grid, each [1, 1], or one number in each row, [y, 1]."""
+    """A quantity at the four locations of the C-grid: [1, 1], or [y, 1] where each row has its own value."""
 
     centre: Any
     u: Any

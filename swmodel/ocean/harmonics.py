@@ -33,7 +33,7 @@ def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.nda
 
 
 def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> np.ndarray:
-    """Sums over the steps of the products of the basis functions with each other."""
+    """Sums over the steps of the products of all pairs of basis functions, [basis functions, basis functions]."""
     size = 2 * len(constituents) + 1
     total = np.zeros((size, size))
     for first in range(0, len(steps), MAX_STEPS_IN_MEMORY):

@@ -40,7 +40,7 @@ def phase_increment(dt: float, period: float) -> PhaseIncrement:
 def phase_angle(increment: PhaseIncrement, now: Instant, dtype):
     """2 pi times the elapsed fraction of the period at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
 
-    step (high + low / 2^32) is reduced modulo one turn in integers, so that no precision is lost after many steps.
+    step (high + low / 2^32) is reduced modulo one period in integers, so that no precision is lost after many steps.
     """
     step, increment = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in increment))
     high = step * increment.high + high_word(step, increment.low)

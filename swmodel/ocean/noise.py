@@ -1,8 +1,8 @@
 """White noise on the cells of the grid, the same on any layout.
 
-The number of a cell is a function of (seed, name, member, row, column) only. Each row of the grid has its own stream of
-a counter-based generator: seed, name and member determine the key, the row determines the counter. A process computes
-the rows of its block, each up to the block's last column.
+The random number of a cell is a function of (seed, name, member, row, column) only. Each row of the grid has its own
+stream of a counter-based generator: seed, name and member determine the key, the row determines the counter. A process
+computes the rows of its block, each up to the block's last column.
 
 Reference: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2, 3 (the Philox generator).
 """

@@ -81,7 +81,7 @@ def _primitives() -> tuple[Any, Any]:
 
 
 def _apply_to_neighbours(a: Patch, operation: Callable, axis: int, side: int) -> Patch:
-    """`operation` of neighbours along an axis, assigned to the first (side 0) or the second (side 1) of them."""
+    """`operation` of neighbours along an axis (0: y, 1: x), assigned to the first (side 0) or second (side 1)."""
     values, (row, column) = a.values, a.start
     if values.shape[axis - 2] == 1:
         two_cells = (2, 1) if axis == 0 else (1, 2)
@@ -197,5 +197,5 @@ def at_corners(values: FieldOrNumber, grid: Grid) -> FieldOrNumber:
 def root(square: Any) -> Any:
     """Square root whose derivative at zero is zero rather than infinite."""
     xp = square.__array_namespace__()
-    at_rest = square == 0
-    return xp.where(at_rest, 0, xp.sqrt(xp.where(at_rest, 1, square)))
+    is_zero = square == 0
+    return xp.where(is_zero, 0, xp.sqrt(xp.where(is_zero, 1, square)))

@@ -1,4 +1,4 @@
-"""Places that tables of the configuration name: x and y in m, or longitude and latitude."""
+"""Positions in tables of the configuration: x and y in m, or longitude and latitude."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from ..errors import UsageError
 from . import projection
 from .coordinates import coordinate_names_and_unit
 
-#: Positions are outside the domain if they are so by more than this part of its length.
+#: Fraction of the domain's length by which rounding errors may put a position outside.
 ROUND_OFF = 1e-6
 
 
 def position_in_domain(axis, label: str, position: float) -> float:
     """A position on an Axis; longitudes are shifted by full circles into the domain where possible.
 
-    One that is outside by rounding errors is moved to the edge.
+    A position that is outside only by rounding errors is moved to the edge. UsageError, which begins with `label`: the
+    position is farther outside, or not finite.
     """
     (first, last), within = axis.edges, float(axis.wrap(position))
     if not math.isfinite(position):

@@ -22,13 +22,13 @@ MAX_RETURN_DISTANCE = 1.0
 #: Largest relative error of lengths in a projection; that of UTM is 0.1 % in its zone, that of EPSG:3035 2 % in Europe.
 MAX_SCALE_ERROR = 0.03
 
-#: Number of lattices whose longitudes and latitudes, and angles, are kept: the locations of a C-grid in one block.
+#: Number of lattices of points in each cache: the four locations of the C-grid in one block.
 KEPT_LATTICES = 4
 
 
 @cache
 def parse(crs: str) -> Any:
-    """The `pyproj.CRS` of a system. ValueError: there is none of this name."""
+    """The `pyproj.CRS` of a system. ValueError: pyproj does not know it."""
     import pyproj
 
     try:
@@ -52,7 +52,7 @@ def find_problem(crs: str) -> str:
     try:
         system = parse(crs)
     except ValueError as error:
-        return f'{error}; a projected one in metres is wanted, such as "EPSG:32633"'
+        return f'{error}; must be a projected one in metres, such as "EPSG:32633"'
     if not system.is_projected:
         return f"{crs}, {system.name}, is not a projected coordinate reference system: x and y must be in metres"
     if units := {axis.unit_name for axis in system.axis_info[:2] if axis.unit_conversion_factor != 1}:
@@ -61,12 +61,15 @@ def find_problem(crs: str) -> str:
 
 
 def find_problem_of_domain(crs: str, west: float, east: float, south: float, north: float) -> str:
-    """Why a domain, m, has no place on the Earth, or its axes are not those of a map; "" for no problem."""
+    """Why a grid with these edges, m, cannot have this coordinate reference system, or "".
+
+    The domain must be on the Earth, lengths must be right within MAX_SCALE_ERROR, and axes an easting and a northing.
+    """
     x, y = np.meshgrid(np.linspace(west, east, 3), np.linspace(south, north, 3))
-    back = eastings_northings(crs, *lon_lat(crs, x, y))
+    round_trip = eastings_northings(crs, *lon_lat(crs, x, y))
     with np.errstate(invalid="ignore"):
-        returns = np.hypot(back[0] - x, back[1] - y) <= MAX_RETURN_DISTANCE
-    if not returns.all():
+        is_on_earth = np.hypot(round_trip[0] - x, round_trip[1] - y) <= MAX_RETURN_DISTANCE
+    if not is_on_earth.all():
         return (
             f"eastings {west:.10g} to {east:.10g} and northings {south:.10g} to {north:.10g} m are not on the Earth in "
             f"{crs}; are they exchanged, or of another system?"
@@ -89,7 +92,7 @@ def max_scale_error(crs: str, x, y) -> float:
 
 
 def has_eastings_northings(crs: str, x: float, y: float) -> bool:
-    """Whether the axes have the directions of the projection's map at a position, not the reverse or exchanged."""
+    """Whether x is an easting and y a northing at a position, so that they are neither reversed nor exchanged."""
     lon, lat = lon_lat(crs, x + np.array([0.0, 1.0, 0.0]), y + np.array([0.0, 0.0, 1.0]))
     cosine, sine = axis_angle(crs, lon[0], lat[0])
     east, north = np.cos(np.radians(lat[0])) * ((lon[1:] - lon[0] + 180.0) % 360.0 - 180.0), lat[1:] - lat[0]
@@ -131,12 +134,12 @@ def lattice_lon_lat(crs: str, x: bytes, y: bytes) -> tuple[np.ndarray, np.ndarra
 
 @lru_cache(maxsize=KEPT_LATTICES)
 def lattice_axis_angle(crs: str, x: bytes, y: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """The cosine and sine of `axis_angle`, likewise."""
+    """The cosine and sine of `axis_angle` at the same points, [rows, columns]."""
     return as_constants(axis_angle(crs, *lattice_lon_lat(crs, x, y)))
 
 
 def as_constants(arrays: tuple[np.ndarray, ...]) -> Any:
-    """The arrays, protected from changes, because others get them, too."""
+    """The arrays, made read-only because a cache returns them to every caller."""
     for each in arrays:
         each.flags.writeable = False
     return arrays
@@ -150,7 +153,7 @@ def cf_attributes(crs: str) -> dict[str, Any]:
 def crs_of_attributes(attributes) -> str:
     """The projected system that the attributes of a grid mapping of CF name, as WKT; "" for a geographic one.
 
-    ValueError: they name none.
+    ValueError: they do not describe a system.
     """
     import pyproj
 

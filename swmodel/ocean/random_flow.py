@@ -123,7 +123,7 @@ class EnergySpectrum:
 
 @dataclass(frozen=True)
 class RandomFlow:
-    """A random flow; equal arguments give the same flow."""
+    """A random flow, determined by its attributes: two with equal attributes are the same flow."""
 
     grid: object  # section [grid] of the configuration
     spectrum: EnergySpectrum  # of the kinetic energy
@@ -140,7 +140,7 @@ class RandomFlow:
         )
         longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
         relative_lengths = [axis.cells * axis.size / longer for axis in periodic_axes]
-        spectrum_numbers = [int(self.spectrum.max_wavenumber * share + 1e-6) for share in relative_lengths]
+        spectrum_numbers = [int(self.spectrum.max_wavenumber * length + 1e-6) for length in relative_lengths]
         real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
             (2, *(2 * n + 1 for n in spectrum_numbers))
         )
@@ -152,7 +152,7 @@ class RandomFlow:
             a = a - np.flip(a, number) if axis.has_walls else a
         waves = Waves(a, tuple(np.arange(-n, n + 1) for n in max_numbers), periodic_axes)
         slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
-        n, m = (number / share for number, share in zip(waves.numbers, relative_lengths, strict=True))
+        n, m = (numbers / length for numbers, length in zip(waves.numbers, relative_lengths, strict=True))
         radial_bins = np.rint(np.hypot(n[:, None], m[None, :])).astype(int)
         energy_in_bins = np.bincount(radial_bins.ravel(), weights=0.5 * slope.ravel())
         energy = np.zeros(energy_in_bins.size)
@@ -160,7 +160,7 @@ class RandomFlow:
         energy[self.spectrum.max_wavenumber + 1 :] = 0.0
         energy *= 0.5 * self.speed**2 / max(energy.sum(), np.finfo(float).tiny)
         scale = np.sqrt(np.divide(energy, energy_in_bins, out=np.zeros(energy_in_bins.size), where=energy_in_bins > 0))
-        # The phases are those at the south-western corner of the domain.
+        # Random phases refer to the south-western corner of the domain; corner (0, 0) is one cell north-east of it.
         return waves.scale(scale[radial_bins]).shift(Y, F).shift(X, F)
 
     @property
@@ -182,7 +182,7 @@ class RandomFlow:
         """The contribution to g eta of the balance with the advection of momentum, m2 s-2.
 
         g div grad eta = div(zeta v, - zeta u) - div grad K, from the divergence of the tendencies of u and v with the
-        vorticity flux `energy`, in water of uniform thickness. Even about walls.
+        vorticity flux `energy`, in water of uniform thickness. The contribution is even about walls.
 
         Reference: Bolin, B. (1955), Numerical forecasting with the barotropic model, Tellus 7, 27-49.
         """

@@ -19,7 +19,7 @@ from .table import FORCING, INITIAL_FIELDS, VARIABLES
 from .terms import TERMS, Term
 from .timestep import ForwardBackwardInputs
 
-#: Rows and columns of the block on which the halo width is found: more than the differences of any term take away.
+#: Rows and columns of the block on which `find_halo_width` tests a halo; more than the stencil of any term spans.
 TEST_BLOCK_CELLS = 64
 MAX_HALO_WIDTH = 16
 
@@ -32,9 +32,9 @@ class Scheme:
     term_names: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
     user_terms: tuple[Term, ...] = ()  # user-defined terms, added after all others
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
-    tracers: tuple[Term, ...] = ()
+    tracers: tuple[Term, ...] = ()  # the Terms of the tracers
     forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
-    drying: bool = False  # whether there is wetting and drying: `drying`
+    drying: bool = False  # whether there is wetting and drying (module `drying`)
 
     @property
     def active_terms(self) -> tuple[Term, ...]:
@@ -88,6 +88,7 @@ class Scheme:
         return tuple(row.concentration_name or row.name for term in self.active_terms for row in term.prognostic)
 
     def with_terms(self, names) -> Scheme:
+        """The Scheme with further terms of TERMS."""
         names_to_use = {*self.term_names, *names}
         return replace(self, term_names=tuple(name for name in TERMS if name in names_to_use))
 

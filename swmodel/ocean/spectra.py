@@ -68,7 +68,10 @@ class SpectralDomain(NamedTuple):
             return fourier.get_blocks(program(self.transport.make_arrays(of_block.__getitem__)))
 
     def squares_and_rates(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """By SPECTRUM_AXES, the mean square of the first field and its changes by the others, [fields, bins]."""
+        """For each of SPECTRUM_AXES, the spectrum of the first field, and its rates of change, [fields, bins].
+
+        The further `fields` [fields, y, x] are rates of change of the first one, by parts of the tendency.
+        """
         power_of_blocks, waves = [], self.wave_bins(location)
         for A, each in zip(self.coefficients(location, fields), waves, strict=True):
             power = each.weights * (A[0].conj() * A).real
@@ -134,11 +137,11 @@ def add_continuity(rates: dict, quantity) -> dict:
 def fields_and_rates(quantity, state, grid, shape, layer: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
-        of_state = quantity.fields(state, grid, layer)
+        fields = quantity.fields(state, grid, layer)
         changes = [quantity.rates(state, each, grid, layer) for each in rates.values()]
     return {
-        location: np.stack([np.broadcast_to(of[location].block_values(shape), shape) for of in (of_state, *changes)])
-        for location in of_state
+        location: np.stack([np.broadcast_to(each[location].block_values(shape), shape) for each in (fields, *changes)])
+        for location in fields
     }
 
 
@@ -152,7 +155,7 @@ def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
         bins: arrays [...] of each block: the bin of each number, below `n_bins`.
     """
     flat = [values.reshape(len(values), -1) for values in numbers]
-    flat_bins = [where.ravel() for where in bins]
+    flat_bins = [of_block.ravel() for of_block in bins]
     bounds = np.zeros((len(flat[0]), n_bins))
     for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, bound in zip(values, bounds, strict=True):
@@ -167,7 +170,8 @@ def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
                 pieces[:, row] += pieces_in_bins(summands[window], bins_of_block[window], exponents)
     pieces = transport.reduce(pieces, "sum")
     sums = [
-        [scale.value(pieces[:, row, place]) for place, scale in enumerate(of_row)] for row, of_row in enumerate(scales)
+        [scale.value(pieces[:, row, bin_]) for bin_, scale in enumerate(row_scales)]
+        for row, row_scales in enumerate(scales)
     ]
     return np.array(sums).reshape(bounds.shape)
 

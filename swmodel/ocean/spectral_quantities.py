@@ -146,7 +146,7 @@ class WavenumberAxis(NamedTuple):
 
     n_wavenumbers: int
     spacing: float
-    last_resolved: int  # number of the last one that the grid resolves in every direction
+    last_resolved: int  # index of the last wavenumber that the grid resolves in every direction
 
     @property
     def wavenumbers(self) -> np.ndarray:
@@ -165,18 +165,18 @@ def wavenumber_axes(grid) -> dict[str, WavenumberAxis]:
     wavenumber is the larger of both; its last bins lie in the corners of the wavenumber plane.
     """
     axes = {}
-    for letter, cells, size, periodic in (
+    for ending, cells, size, periodic in (
         ("_x", grid.nx, grid.dx, grid.periodic_x),
         ("_y", grid.ny, grid.dy, grid.periodic_y),
     ):
         count = cells // 2 + 1 if periodic else cells
-        axes[letter] = WavenumberAxis(count, (2 if periodic else 1) * np.pi / (cells * size), count - 1)
-    with_waves = [axis for axis in axes.values() if axis.n_wavenumbers > 1] or [axes["_x"]]
-    step = max(axis.spacing for axis in with_waves)
-    ends = [axis.spacing * (axis.n_wavenumbers - 1) for axis in with_waves]
-    last_resolved = int(min(ends) / step - 0.5 + 1e-9)
+        axes[ending] = WavenumberAxis(count, (2 if periodic else 1) * np.pi / (cells * size), count - 1)
+    axes_with_waves = [axis for axis in axes.values() if axis.n_wavenumbers > 1] or [axes["_x"]]
+    spacing = max(axis.spacing for axis in axes_with_waves)
+    ends = [axis.spacing * (axis.n_wavenumbers - 1) for axis in axes_with_waves]
+    last_resolved = int(min(ends) / spacing - 0.5 + 1e-9)
     return {
         "": WavenumberAxis(
-            int(radial_bin(np.sqrt(sum(end**2 for end in ends)) / step)) + 1, step, max(last_resolved, 0)
+            int(radial_bin(np.sqrt(sum(end**2 for end in ends)) / spacing)) + 1, spacing, max(last_resolved, 0)
         )
     } | axes

@@ -11,11 +11,9 @@ from .places import position_in_domain
 def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the corners of a staircase along a line.
 
-    It goes from the corner nearest to the start of the line to the corner nearest to its end.
-
-    Corner (j, i) is north-east of cell (j, i). A staircase is monotonic in x and y. If it crosses a
-    periodic boundary, its row or column numbers continue beyond the grid. Start and end are places: x and y in m, or
-    longitude and latitude.
+    The staircase goes from the corner nearest to the start of the line to the corner nearest to its end, and is
+    monotonic in x and y. Corner (j, i) is north-east of cell (j, i). If the staircase crosses a periodic boundary, its
+    row or column numbers continue beyond the grid. Start and end are places: x and y in m, or longitude and latitude.
     """
     ends_by_axis = zip(axes(grid), *(to_grid_axes(grid, *place) for place in (start, end)), strict=True)
     (i_start, i_end), (j_start, j_end) = (
@@ -40,10 +38,10 @@ def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]
 
 
 def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[float, float]:
-    """Both ends of a line along an Axis.
+    """Start and end of a line as positions along an Axis.
 
-    A line with both ends in the domain does not cross a periodic boundary. If one end is beyond it, or if the grid has
-    a rotated pole, the line takes the shorter way, and its end may lie beyond the domain.
+    A line with both ends in the domain does not cross a periodic boundary. If an end is beyond the domain, or if the
+    grid has a rotated pole, the line takes the shorter way, and its end may lie beyond the domain.
     """
     low, high = axis.edges
     if not axis.is_periodic or (low <= start <= high and low <= end <= high and not has_rotated_pole(grid)):

@@ -26,6 +26,6 @@ def state_type(names: tuple[str, ...]) -> Any:
 class Carry(NamedTuple):
     """State, the memory of the time stepper (a tuple of States) and the number of steps taken (int32)."""
 
-    state: State  #: the present one
+    state: State  #: the present state
     memory: tuple[State, ...]  #: older states or tendencies, as the stepper needs them
     step: Any  #: number of steps taken

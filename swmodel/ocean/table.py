@@ -99,7 +99,8 @@ INUNDATION = f"wet{ARRIVAL_SUFFIX}"
 #: Prefix of the names of the series of inflow through a side.
 INFLOW_PREFIX = "inflow_"
 
-#: The variables with respect to which derivatives exist; no quantity or observation depends on tracers.
+#: The variables with respect to which derivatives exist; without tracers, because no quantity or observation depends on
+#: them.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
@@ -135,7 +136,7 @@ def variable_in_run(name: str, physics) -> Variable:
 
 
 def maxima_variables(options) -> dict[str, Variable]:
-    """The rows of the largest values and first times of `config.output`, by name."""
+    """The Variables, by name, of the largest values and first times that the section [output] asks for."""
     variables: dict[str, Variable] = {}
     for name in options.maxima:
         row = variable_of(name)

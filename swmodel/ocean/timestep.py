@@ -26,7 +26,7 @@ class Multistep(NamedTuple):
         return len(self.table[0]), len(self.table) - 1
 
     def initial_memory(self, state: State) -> tuple[State, ...]:
-        """The tendencies before the first step: zero, as they have no weight."""
+        """The tendencies before the first step: zero, because they have no weight in it."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
@@ -188,7 +188,7 @@ def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Ca
 def table_row(table, step, dt) -> list:
     """The row of a table that serves a step, in the precision of dt."""
     xp = dt.__array_namespace__()
-    # Comparisons find it, because XLA would repeat an indexed lookup in every cell and not vectorise the loop.
+    # Comparisons select the row, because XLA would repeat an indexed lookup in every cell and not vectorise the loop.
     weights, *later_rows = [[xp.asarray(number, dtype=dt.dtype) for number in row] for row in table]
     for number, row in enumerate(later_rows):
         weights = [xp.where(step <= number, *pair) for pair in zip(weights, row, strict=True)]

@@ -1,11 +1,11 @@
 """User-defined terms: a function of the state, the grid and the time becomes a Term.
 
-    def grow(state, grid, t, roughness):
-        return {"u": -1e-6 * state.u}
+    def damp(state, grid, t, roughness):
+        return {"u": -1e-6 * mx_f(roughness) * state.u}
 
-`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s. Further parameters are coefficients of
-these names. All consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the
-field per second; those on land and closed faces are ignored.
+`state` is a Flow and `grid` a Grid, both of Patches; `t` is the time since the start of the run, s, [1, 1]. Further
+parameters are coefficients of these names, Patches in SI units. The function returns tendencies of prognostic fields,
+in units of the field per second; those on land and closed faces are ignored.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def case_term(case, method) -> Term:
 
 
 def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
+    """The Term of a function; `layout`: that of its parameters, if it is the function of a Parametric."""
     names = coefficient_names(function, (*FIXED_PARAMETERS, "parameters") if layout else FIXED_PARAMETERS)
     context, name = source_line_of(function), function_name(function)
     if layout and name in (*VARIABLES, *SCALAR_PARAMS, *names):
@@ -121,13 +122,15 @@ def source_line_of(function) -> str:
 
 
 def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
-    """Names of the coefficients that the function of a term takes, after its `fixed` parameters."""
+    """The coefficients of a term's function: its parameters after the `fixed` ones, but those with defaults."""
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is not a term; must be {form}, or a Term")
     parameters = list(inspect.signature(function).parameters.values())
-    wrong = [each for each in parameters if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)]
-    if len(parameters) < len(fixed) or wrong:
+    kind = inspect.Parameter
+    unsupported_kinds = kind.VAR_POSITIONAL, kind.VAR_KEYWORD, kind.POSITIONAL_ONLY
+    unsupported = [each for each in parameters if each.kind in unsupported_kinds]
+    if len(parameters) < len(fixed) or unsupported:
         raise UsageError(
             f"terms: {source_line_of(function)}: {function_name(function)} has the parameters "
             f"{inspect.signature(function)}; must be {form}, followed by names of coefficients"

@@ -19,15 +19,15 @@ class Variable(NamedTuple):
         min_value: smallest value on water; None: any.
         exclusive_min: whether the value must be above `min_value`, and not equal to it.
         max_value: largest value on water; None: any.
-        control: what derivatives with respect to it are: a "field", a "number", "records" in time, or "fields" at
+        control: the kind of derivatives with respect to it: a "field", a "number", "records" in time, or "fields" at
             records in time; "": there are none.
         dimension: exponents of horizontal length, thickness, time and density in the equations.
         concentration_name: the name of the concentration, if this is a tracer's content of the water column; else "".
         is_signed: whether it takes both signs about a meaningful zero, as a velocity does.
         is_positive_down: whether it is positive downward; files may have the opposite sign.
-        small_change: a small change of it, in its units.
+        small_change: size of a small change of it, in its units; `check-gradient` uses it for a field that is zero.
         varies_in_time: whether it may have records in time (`ocean.records`).
-        keeps_last_record: whether it stays as it is at the last record, for ever.
+        keeps_last_record: whether it keeps the value of its last record for ever.
         formula: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
         is_potential: whether `formula` is its Laplacian, not the quantity itself.
         is_input: whether the case, a file or Python may give it.

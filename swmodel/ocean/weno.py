@@ -1,8 +1,8 @@
 """WENO: the upwind flux of vorticity, of order five or seven, and the kinetic energy that goes with it.
 
-The values u_k along a line are means over intervals. Of the two values beside the wanted point, u_0 is upwind and u_1
-downstream. With D_k = u_{k+1} - u_k, the value between them is a mean over r stencils of r points, of which stencil m
-is shifted upwind by m points,
+The values u_k along a line are means over intervals. Of the two values beside the point where a value is needed, u_0 is
+upwind and u_1 downstream. With D_k = u_{k+1} - u_k, the value at this point is a mean over r stencils of r points, of
+which stencil m is shifted upwind by m points,
 
     u_0 + sum_m w_m c_m(D),   w_m ~ d_m (1 + tau / beta_m)²
 

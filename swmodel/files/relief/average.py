@@ -20,7 +20,7 @@ from ...ocean.coordinates import (
     frame_of,
     from_frame,
     is_spherical,
-    spread_centres,
+    sample_centres,
     to_frame,
 )
 from .source import Relief, ReliefAxis, ReliefError
@@ -57,7 +57,7 @@ def cell_sizes(relief: Relief, grid) -> list[float]:
     if axes(grid).x.unit == relief.x.unit:
         return sizes
     y_factor = grid.radius * math.radians(1.0)  # metres per degree
-    x_factor = y_factor * math.cos(math.radians(np.mean(spread_centres(grid).lat)))
+    x_factor = y_factor * math.cos(math.radians(np.mean(sample_centres(grid).lat)))
     if is_spherical(grid):
         return [sizes[0] * x_factor, sizes[1] * y_factor]
     return [sizes[0] / x_factor, sizes[1] / y_factor]

@@ -32,7 +32,7 @@ FEEDING_TERMS = {
 
 
 def tendency(flow, params, now):
-    """dE/dt and du/dt = - D(|nu|, u)."""
+    """dE/dt, and du/dt = - D(|nu|, u) with the harmonic friction D, likewise for v."""
     grid, currents, transports = flow.grid, (flow.u, flow.v), (flow.h_u * flow.u, flow.h_v * flow.v)
     e = flow.subgrid_energy / flow.h
     nu = params["backscatter"] * (2.0 * (squared_width(grid) * np.maximum(e, 0.0))).map(root)
@@ -44,7 +44,7 @@ def tendency(flow, params, now):
 
 
 def unsupported_reason(scheme):
-    """The message if nothing feeds e, else ""."""
+    """Why the term cannot run with a Scheme: no term feeds e. "" if it can."""
     if {*FEEDING_TERMS} & {*scheme.term_names}:
         return ""
     names = " or ".join(f"physics.{name}" for name in FEEDING_TERMS)

@@ -8,7 +8,7 @@ the velocity over the crest has the acceleration
 
     du/dt = g (A - B) / dx - |u| u / (2 C² dx),
 
-because what flows over the crest loses its velocity behind it. Where the lower level is below two thirds of the higher
+because water that flows over the crest loses its velocity behind it. Where the lower level is below two thirds of the higher
 one, the flow is critical and does not depend on the lower level: u = ± C sqrt(2 g |A - B|), that is the transport
 C (2/3)^(3/2) sqrt(g) a^(3/2) per length of a broad-crested weir. Between the ratios 2/3 and 2/3 - BLENDED_RATIOS both
 velocities are blended. For all other terms the face is closed, with free slip along both sides of the barrier.
@@ -36,7 +36,7 @@ from .term import Term
 MIN_NO_CREST = 0.5 * NO_CREST
 #: The largest distance of a crest from 0, m.
 MAX_CREST = 1e4
-#: The range of ratios of the levels, below 2/3, in which critical flow becomes flow with a backwater.
+#: The width of the range of ratios of the levels, just below 2/3, in which critical flow becomes flow with a backwater.
 BLENDED_RATIOS = 0.1
 #: Smallest level used as a divisor, m.
 MIN_LEVEL = 1e-9
@@ -73,12 +73,12 @@ class BarrierOptions(Section):
 
     @model_validator(mode="after")
     def check_heights(self) -> BarrierOptions:
-        """The barrier. ValueError: it has no height, several, or a wrong one."""
+        """Return the barrier. ValueError: it has no height, heights under several keys, or a height out of range."""
         line_heights = [point[2] for point in self.line if len(point) == 3]
-        given = [[] if self.crest is None else [self.crest], line_heights, [height for _, height in self.gate]]
-        if sum(map(bool, given)) != 1:
+        heights_by_key = [[] if self.crest is None else [self.crest], line_heights, [height for _, height in self.gate]]
+        if sum(map(bool, heights_by_key)) != 1:
             raise ValueError("give either crest, a height at each point of line, or gate")
-        for height in (height for heights in given for height in heights):
+        for height in (height for heights in heights_by_key for height in heights):
             if abs(height) > MAX_CREST:
                 raise ValueError(f"the height of a crest must be within {MAX_CREST:g} m of 0, not {height:g} m")
         if any(later <= earlier for (earlier, _), (later, _) in pairwise(self.gate)):
@@ -98,7 +98,7 @@ class BarriersOptions(Section):
 
 
 def problems(config):
-    """Report a stepper that amplifies damped flow."""
+    """Yield a message if the stepper amplifies damped flow."""
     if config.barriers.lines and config.time.stepper == "leapfrog":
         yield "time.stepper: leapfrog amplifies the damped flow over barriers; choose another stepper"
 
@@ -114,8 +114,8 @@ class FlowOverCrest:
     """The flow over the barriers on the faces of an axis.
 
     Attributes:
-        is_barrier: where there is a barrier between two wet cells.
-        near, far: A and B, m.
+        is_barrier: true where a face between two wet cells has a barrier.
+        near, far: A on the western or southern side of the faces, and B on the other side, m.
         critical_part: 0 where the flow has a backwater, 1 where it is critical.
     """
 

@@ -1,4 +1,4 @@
-"""A sea floor that moves in time: the uplift of the floor and of the water on it, at records.
+"""A sea floor that moves in time: records of the uplift of the floor, which lifts the water on it.
 
     depth(t) = depth + U - uplift(t)
     du/dt = - d_x (g (uplift(t) - U)),    dv/dt likewise
@@ -6,7 +6,7 @@
 `depth` is the resting depth after the motion, and U the last uplift. The floor lifts the water, so the thickness h
 stays the same, and only the pressure g (h - depth(t)) changes. So the volume of water is exact, dry ground stays dry,
 and the momentum equation is that of the moving floor. Only wetting and drying, open boundaries and sponges, which
-compare levels h - depth, use the floor after the motion while it moves.
+compare levels h - depth, use the depth after the motion, even while the floor moves.
 """
 
 from __future__ import annotations

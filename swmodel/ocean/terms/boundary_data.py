@@ -20,12 +20,12 @@ CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4"
 PARTS = {"cosine": cos, "sine": sin}
 #: The numbers of a constituent in the params; see `phase_params`.
 PHASE_PARTS = ("turns_high", "turns_low", "start_cosine", "start_sine")
-#: The date of the frequencies in runs without a date; frequencies change by less than 1e-9 from year to year.
+#: The date of the frequencies in runs without a date. A year changes them by less than a relative 1e-9.
 DEFAULT_DATE = "2000-01-01"
 
 
 def boundary_variable(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of boundary data. A mean may vary in time, and has a key for a uniform value."""
+    """The Variable of a field of boundary data. A mean may vary in time and has a key for a uniform value."""
     is_mean = not index_of(name)
     properties = {
         "key": name.replace("boundary_", "open_boundaries.") if is_mean else "",
@@ -38,7 +38,7 @@ def boundary_variable(name: str, location: str, units: str, long_name: str, dime
 
 
 def part_names(constituent: str, array: str) -> list[str]:
-    """The names of the PARTS of a constituent in one of ARRAYS."""
+    """The names of the fields of the PARTS of a constituent in one of ARRAYS."""
     return [element(array, constituent, part) for part in PARTS]
 
 
@@ -127,7 +127,7 @@ class OpenBoundaryOptions(Section):
 
 
 def missing_sides(key: str, sides, grid):
-    """Report sides that a periodic axis does not have."""
+    """Yield a message for each side that does not exist because its axis is periodic."""
     for side in sides:
         if getattr(grid, f"periodic_{AXIS_OF_SIDE[side]}"):
             axis = f"grid.periodic_{AXIS_OF_SIDE[side]}"
@@ -135,7 +135,7 @@ def missing_sides(key: str, sides, grid):
 
 
 def problems(config):
-    """Report open boundaries of a periodic axis, values without an open boundary, unsuitable steppers and tides."""
+    """Yield messages about open boundaries of a periodic axis, values without effect, unsuitable steppers and tides."""
     options, grid, time, tides = config.open_boundaries, config.grid, config.time, tide_names(config)
     if options.sides and time.stepper == "leapfrog":
         yield (
@@ -177,7 +177,7 @@ def problems(config):
 
 
 def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
-    """A part of a uniform tide: a cos(phase) or a sin(phase) for sea level, m; 0 for transports."""
+    """The value of a part of the tide that `section` sets: a cos(phase) or a sin(phase) for the level, m; else 0."""
     array, (constituent, part) = array_of(name), index_of(name)
     if array != LEVEL or constituent not in section.constituents or not section.amplitude:
         return 0.0
@@ -186,7 +186,7 @@ def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
 
 
 def has_values(config, name: str, *arrays: str) -> bool:
-    """Whether files, the case or Python give parts of a constituent, in any of the arrays."""
+    """Whether files, the case or Python provide parts of the constituent `name` in any of the arrays."""
     return any(has_source(config, part) for array in arrays for part in part_names(name, array))
 
 
@@ -196,7 +196,7 @@ def tide_names(config) -> list[str]:
 
 
 def has_source(config, name: str) -> bool:
-    """Whether files, the case or Python give a field."""
+    """Whether a file, the case or Python provides a field."""
     return name in config.python.names or is_in_case(config, name) or bool(input_file_of(config, name))
 
 
@@ -218,7 +218,7 @@ def uses_air_pressure(config) -> bool:
 
 
 def unused_coefficients(config) -> list[str]:
-    """The parts of constituents without values."""
+    """The names of coefficients without effect: the parts of constituents that have no values in the run."""
     with_transports = [name for name in tide_names(config) if has_values(config, name, *TRANSPORTS)]
     tides_of_array = {LEVEL: tide_names(config)} | dict.fromkeys(TRANSPORTS, with_transports)
     return [

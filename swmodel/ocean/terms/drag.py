@@ -19,24 +19,24 @@ N = coefficient(
 
 
 def linear(flow, params, now):
-    """The rates r^x and r^y."""
+    """The rates r^x and r^y, s-1."""
     return {"u": mx_f(params["linear_drag"]), "v": my_f(params["linear_drag"])}
 
 
 def quadratic(flow, params, now):
-    """C^x |u| / h^x, C^y |u| / h^y."""
+    """C^x |u| / h^x and C^y |u| / h^y, s-1."""
     drag = params["quadratic_drag"]
     return {"u": mx_f(drag) * flow.speed_u() / flow.h_u, "v": my_f(drag) * flow.speed_v() / flow.h_v}
 
 
 def quadratic_rate(values, dx, dy):
-    """2 C |u| / h."""
+    """2 C |u| / h: the rate at which a small change of u decays, s-1."""
     u, v = values["u"], values["v"]
     return 2 * values["quadratic_drag"] * (u * u + v * v) ** 0.5 / values["h"]
 
 
 def manning(flow, params, now):
-    """g (n^x)² |u| / (h^x)^(4/3), likewise for v."""
+    """g (n^x)² |u| / (h^x)^(4/3), likewise for v, s-1."""
     g, n = params["gravity"], params["manning"]
     n_u, n_v = mx_f(n), my_f(n)
     return {
@@ -46,12 +46,12 @@ def manning(flow, params, now):
 
 
 def four_thirds(h):
-    """h^(4/3), m(4/3)."""
+    """h^(4/3), m^(4/3)."""
     return h * h.map(lambda values: values.__array_namespace__().cbrt(values))
 
 
 def manning_rate(values, dx, dy):
-    """2 g n² |u| / h^(4/3)."""
+    """2 g n² |u| / h^(4/3): the rate at which a small change of u decays, s-1."""
     u, v = values["u"], values["v"]
     return 2 * values["gravity"] * values["manning"] ** 2 * (u * u + v * v) ** 0.5 / values["h"] ** (4 / 3)
 

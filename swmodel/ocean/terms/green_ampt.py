@@ -9,7 +9,7 @@ half of the loss x, the step solves
     x² + (2 F - (1 - d) K dt) x = 2 K dt (F + (psi + h) d),   f = x / dt
 
 which is accurate also from F = 0, where f is infinite. `rain.limited_sink` limits f to the water that
-there is. It needs `drying`, and dissolved substances go along with the water.
+there is. The term needs `drying`. The concentration of tracers in the remaining water stays the same.
 
 Reference: Green and Ampt (1911); Chow, Maidment and Mays (1988), Applied Hydrology, section 4.3.
 """
@@ -31,7 +31,7 @@ INFILTRATED = Variable(
     "infiltrated_depth", "centre", "m", "", "water that the ground has taken", dimension=(0, 1, 0, 0)
 )
 
-#: Smallest (psi + h) d, and smallest divisor, m; without a deficit f is K.
+#: Smallest (psi + h) d, m, so that f is K without a deficit, and smallest divisor, m.
 MIN_SUCTION, MIN_DIVISOR = 1e-9, 1e-30
 
 
@@ -41,13 +41,14 @@ def infiltration_rate(flow, params):
     S = np.maximum((params[PSI.name] + h) * deficit, MIN_SUCTION)
     if dt is None:
         return limited_sink(params[K.name] * (1 + S / np.maximum(F, MIN_SUCTION)), flow)
-    front = params[K.name] * dt  # m, how far the front would sink without suction
-    b = 2 * F - (1 - deficit) * front
-    total = b + (b * b + 8 * (front * (F + S))).map(root)
-    return limited_sink(4 * (front * (F + S)) / np.maximum(total, MIN_DIVISOR) * (1 / dt), flow)
+    K_dt = params[K.name] * dt  # m, the water that the ground would take without suction
+    b = 2 * F - (1 - deficit) * K_dt
+    total = b + (b * b + 8 * (K_dt * (F + S))).map(root)
+    return limited_sink(4 * (K_dt * (F + S)) / np.maximum(total, MIN_DIVISOR) * (1 / dt), flow)
 
 
 def unsupported_reason(scheme) -> str:
+    """Why the term cannot run with a Scheme: it has no drying. "" if it can."""
     return "" if scheme.drying else f"physics.{K.name}: needs drying.active = true"
 
 

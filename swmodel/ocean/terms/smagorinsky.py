@@ -1,4 +1,4 @@
-"""Smagorinsky's viscosity, harmonic nu = (C Delta)² |D| and biharmonic nu4 = C4 Delta⁴ |D|, of the rate of strain |D|.
+"""Smagorinsky's viscosity, harmonic nu = (C Delta)² |D| and biharmonic nu4 = C4 Delta⁴ |D|, from the rate of strain |D|.
 
 |D|² = (d_x u - d_y v)² + (d_x v + d_y u)² is zero in solid rotation. The biharmonic form is that of MOM6.
 

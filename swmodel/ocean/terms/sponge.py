@@ -34,7 +34,7 @@ def is_active(options) -> bool:
 
 
 def problems(config):
-    """Report a rate without a width, a width without a rate, and sides that a periodic axis does not have."""
+    """Yield messages about a rate without a width, a width without a rate, and sides that a periodic axis does not have."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
@@ -45,7 +45,7 @@ def problems(config):
 
 
 def build(config, rows, columns):
-    """The rate at centres and on faces; a periodic axis continues beyond its end."""
+    """The relaxation rate s at centres and on faces, s-1; rows and columns beyond a periodic axis continue at its start."""
     indices = rows % config.grid.ny, columns % config.grid.nx
     return {
         name: relaxation_rates(config, points(config.grid, location, *indices)) for name, location in LOCATIONS.items()
@@ -59,9 +59,10 @@ def relaxation_rates(config, at) -> np.ndarray:
 
 
 def tendency(flow, params, now):
-    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; removed water takes its tracers with it.
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v.
 
-    In thin layers h does not change. With open boundaries dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
+    With open boundaries dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u). The water that the sponge takes or adds
+    has the concentrations of the cell. With drying h changes less where cells break, and not in thin layers.
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_boundaries:
@@ -73,7 +74,7 @@ def tendency(flow, params, now):
 
 
 def rate(values, dx, dy):
-    """The largest s of a cell and its faces."""
+    """The largest s of a cell and its faces, s-1."""
     centre, u, v = (values[name] for name in LOCATIONS)
     xp = centre.__array_namespace__()
     return xp.maximum(centre, xp.maximum(u, v))

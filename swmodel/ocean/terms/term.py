@@ -33,10 +33,10 @@ class Term:
             accelerations {"u": ..., "v": ...} of the velocities over their crests.
         options: class of its section of the configuration.
         is_active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
-        problems: function of a configuration to messages about wrong options, also of inactive terms.
+        problems: function of a configuration that yields messages about wrong options, also of an inactive term.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
-        fields: the fields that `build` makes.
+        fields: the fields that `build` computes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
         initial: initial fields that a case or a file gives: prognostic ones, or contents divided by h.
@@ -47,7 +47,7 @@ class Term:
         parameters: `parametric.ParameterLayout` of the parameters of a user-defined term; None if it has none.
         is_smooth: whether its tendency has continuous derivatives; `check-gradient` depends on it.
         is_freshwater: whether the water that its tendency of h adds or takes has no dissolved substances.
-        is_wind: whether its tendency is an acceleration by the wind, which wetting and drying reduces over thin water.
+        is_wind: whether its tendency is an acceleration by the wind, which wetting and drying reduces in thin layers.
         acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
             leaves out.
         acts_only_in_time: whether it acts only where a coefficient varies in time.

@@ -9,7 +9,7 @@ each times a number that varies in time. `tide.ramp` T > 0 multiplies the potent
 r(t) = (1 - cos(pi t / T)) / 2 up to t = T, so that a start from rest raises no waves.
 
 Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta), beta near 0.09. The water of a tide
-attracts itself and presses the sea floor down. Waves are those of a gravity of (1 - beta) g. The diagnostic `energy`
+attracts itself and presses the sea floor down. Waves travel as if gravity were (1 - beta) g. The diagnostic `energy`
 omits this term and is therefore conserved only within a factor 1 / (1 - beta).
 
 Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Accad, Y. and Pekeris, C. L. (1978),
@@ -36,7 +36,7 @@ from .term import Term
 
 
 class EquilibriumTide(NamedTuple):
-    """An equilibrium tide: amplitude A, m, and 1 + k - h; their product is the height over a yielding Earth."""
+    """An equilibrium tide: amplitude A, m, and 1 + k - h; their product is the height above a yielding Earth."""
 
     amplitude: float
     elastic_factor: float
@@ -59,9 +59,10 @@ EQUILIBRIUM = {
     "MM": EquilibriumTide(0.022191, 0.693),
     "SSA": EquilibriumTide(0.019446, 0.693),
 }
+#: The name that stands for all constituents of EQUILIBRIUM in a configuration.
 ALL_NAMES = "main"
 
-#: Calendars in which the position of the Moon is known.
+#: Calendars for whose dates the position of the Moon is known.
 CALENDARS = ("proleptic_gregorian", "standard")
 
 
@@ -101,7 +102,7 @@ class TideOptions(Section):
 
 
 def problems(config):
-    """Report tides without longitudes, without a date, named twice, or too fast for the time step."""
+    """Yield messages about tides without longitudes, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
@@ -120,6 +121,7 @@ def problems(config):
 
 
 def repetition_problems(key: str, names):
+    """Yield a message for each name that the list `key` has more than once."""
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f'{key}: "{name}" is listed {names.count(name)} times'
 
@@ -138,7 +140,7 @@ def date_problem(time) -> str:
 
 
 def period_problems(key: str, names, time):
-    """Report each constituent that is too fast for the time step."""
+    """Yield a message for each constituent that is too fast for the time step."""
     for each in constituents_at(names, time.start) if names and not date_problem(time) else ():
         if each.period <= 2 * time.dt:
             required = f"must be above two time steps, 2 x {time.dt:g} s"
@@ -146,7 +148,7 @@ def period_problems(key: str, names, time):
 
 
 def build(config, rows, columns):
-    """The shapes of the species present, at centres, and for each constituent its PhaseIncrement and parts, m."""
+    """The shapes of the species of the run, at centres, and for each constituent its PhaseIncrement and parts, m."""
     options, grid, params = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
     for each in constituents_at(options.constituents, config.time.start, options.nodal):
@@ -170,6 +172,7 @@ def ramp_params(config, name: str) -> dict[str, np.ndarray]:
 
 
 def ramp_variables(name: str) -> tuple[Variable, ...]:
+    """The Variables of the numbers in the params of the ramp of this name."""
     return tuple(Variable(part, "", "1", "", "number of the ramp of the tide") for part in record_names(name)[2:])
 
 
@@ -192,7 +195,7 @@ def species_fields(species: int, lon, lat) -> dict[str, np.ndarray]:
 
 
 def bernoulli_potential(flow, params, now):
-    """- g factor eta_eq, from a cos(phase) and - a sin(phase) of the constituents, summed for each shape."""
+    """- g factor eta_eq, m2 s-2: for each shape the sum of a cos(phase) or - a sin(phase) over the constituents."""
     sums = {}
     for name in (name for name in EQUILIBRIUM if element("tide", name, CONSTITUENT_PARAMS[0]) in params):
         high, low, cosine, sine = (params[element("tide", name, part)] for part in CONSTITUENT_PARAMS)
@@ -209,8 +212,8 @@ def bernoulli_potential(flow, params, now):
 FIELDS = (
     *(
         Variable(name, "centre", "1", "", "shape of the tide's potential")
-        for of in SPECIES_FIELDS.values()
-        for name in of
+        for names in SPECIES_FIELDS.values()
+        for name in names
         if name
     ),
     *(

@@ -55,7 +55,7 @@ def concentration_variable(name: str) -> Variable:
 
 
 def problems(config):
-    """Report tracers that need another stepper."""
+    """Yield a message about tracers that need another stepper."""
     names = [each.name for each in config.physics.tracers if each.advection == "weno5"]
     if names and config.time.stepper != "gfb":
         yield f'time.stepper: must be "gfb" for the advection weno5 of {", ".join(names)}, not "{config.time.stepper}"'
@@ -105,7 +105,14 @@ def tracer_terms(
 def tracer_term(
     name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool, in_rivers: bool = False
 ) -> Term:
-    """The Term of a tracer, always the same object; `forward_backward`: for the forward-backward stepper."""
+    """The Term of a tracer, the same object for equal arguments.
+
+    Args:
+        has_diffusivity: whether its diffusivity is above zero.
+        forward_backward: whether the stepper is gfb.
+        high_order: whether advection is weno5.
+        in_rivers: whether rivers bring the tracer.
+    """
     diffusivity = Variable(
         name + DIFFUSIVITY_SUFFIX, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0)
     )

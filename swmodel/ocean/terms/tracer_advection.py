@@ -3,12 +3,12 @@
 The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K = kappa h
 length/distance, and s is the outward sum over the faces of a cell of area A. Because A h' = A h - dt s(U),
 
-    A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
+    A h' c' = A h c - dt s(U c_f - K d c)   becomes   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
 So a constant stays the same to the bit. c_f is the upwind c at the start of the step. With `advection = "weno5"` a
 fraction of the correction to fifth order, linear in c in the middle of the step, is added; Zalesak's fractions keep c'
 between the extremes of c in the 3 x 3 cells around, to the bit. The inflow in a step plus K dt must be less than the
-water of the cell.
+water in the cell.
 
 Differences across closed faces and open boundaries count as zero. So the order falls near coasts, and inflow through an
 open boundary has the concentration of the cell inside. Derivatives are exact, except where a limit starts to act.
@@ -133,7 +133,7 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 def limit_fluxes(axes, fluxes, max_gain: Patch, max_loss: Patch) -> list[Patch]:
     """The `fluxes` times factors with which no cell gains more than `max_gain` or loses more than `max_loss`.
 
-    One may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
+    Either bound may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
     """
     positive = [np.maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]

@@ -1,11 +1,11 @@
-"""Weather: wind stress, the stress of the wind at 10 m, and air pressure at sea level.
+"""Weather: wind stress, the stress of the wind U at 10 m, and air pressure at sea level.
 
-    stress     du/dt = tau_x / (rho h), with tau given, or tau = rho_a C |U| U of the wind U
+    stress     du/dt = tau_x / (rho h), with the stress tau as input, or tau = rho_a C |U| U
     pressure   du/dt = - d_x (p / rho): at rest, 1 hPa more lowers sea level by 9.95 mm
 
 The drag coefficient C is min(max_drag, max(min_drag, drag_at_rest + growth |U|)):
 
-    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3; published as 1.2e-3, and 11 m/s
+    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3; published with 1.2e-3 and 11 m/s
     garratt      C = (0.75 + 0.067 |U|) 1e-3, at most 3.5e-3
 
 Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Garratt, J. R. (1977), Mon. Wea. Rev. 105,
@@ -66,10 +66,12 @@ def accelerations(tau_x, tau_y, flow, params):
 
 
 def wind(flow, params, now):
+    """The accelerations by the wind stress."""
     return accelerations(params["wind_x"], params["wind_y"], flow, params)
 
 
 def drag_law_params(config, rows, columns):
+    """The numbers of the law of the drag coefficient, and the density of the air."""
     values = *DRAG_LAWS[config.wind_drag.law], config.wind_drag.air_density
     return {row.name: np.full((1, 1), value) for row, value in zip(DRAG_LAW_VARIABLES, values, strict=True)}
 
@@ -81,6 +83,7 @@ def stress_per_wind(speed, values):
 
 
 def wind_drag(flow, params, now):
+    """The accelerations by the stress of the wind at 10 m."""
     u10, v10 = params["u10"], params["v10"]
     k = stress_per_wind((u10 * u10 + v10 * v10).map(root), params)
     return accelerations(k * u10, k * v10, flow, params)

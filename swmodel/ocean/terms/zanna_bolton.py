@@ -53,7 +53,7 @@ def rate(values, dx, dy):
 
 
 def unsupported_reason(scheme):
-    """The message if nothing damps the shortest waves, else ""."""
+    """Why the term cannot run with a Scheme: nothing damps the shortest waves. "" if it can."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
     if damps or scheme.vorticity_flux in weno.FLUXES:
         return ""
