@@ -1,4 +1,4 @@
-"""Smagorinsky's viscosity, harmonic nu = (C Delta)² |D| and biharmonic nu4 = C4 Delta⁴ |D|, from the rate of strain |D|.
+"""Smagorinsky's viscosity from the rate of strain |D|: harmonic nu = (C Delta)² |D|, biharmonic nu4 = C4 Delta⁴ |D|.
 
 |D|² = (d_x u - d_y v)² + (d_x v + d_y u)² is zero in solid rotation. The biharmonic form is that of MOM6.
 

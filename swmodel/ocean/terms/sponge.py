@@ -34,7 +34,7 @@ def is_active(options) -> bool:
 
 
 def problems(config):
-    """Yield messages about a rate without a width, a width without a rate, and sides that a periodic axis does not have."""
+    """Yield messages about a rate without a width, a width without a rate, and sides of a periodic axis."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
@@ -45,7 +45,7 @@ def problems(config):
 
 
 def build(config, rows, columns):
-    """The relaxation rate s at centres and on faces, s-1; rows and columns beyond a periodic axis continue at its start."""
+    """The relaxation rate s at centres and on faces, s-1; rows and columns beyond the grid count as on a periodic axis."""
     indices = rows % config.grid.ny, columns % config.grid.nx
     return {
         name: relaxation_rates(config, points(config.grid, location, *indices)) for name, location in LOCATIONS.items()

@@ -133,7 +133,8 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 def limit_fluxes(axes, fluxes, max_gain: Patch, max_loss: Patch) -> list[Patch]:
     """The `fluxes` times factors with which no cell gains more than `max_gain` or loses more than `max_loss`.
 
-    Either bound may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
+    Either bound may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep
+    water.
     """
     positive = [np.maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]
