@@ -1,7 +1,7 @@
 """The uplift of the sea floor by an earthquake, in any cells of a grid: subfaults, slopes and Kajiura's filter.
 
-Sums of many subfaults are computed in squares of SQUARE x SQUARE cells of the grid and kept, so that the value of a
-cell has the same bits whichever cells are asked for, on any number of processes.
+Sums of many subfaults are computed in squares of SQUARE x SQUARE cells of the grid and cached. So the value of a
+cell has the same bits whichever cells are requested, on any number of processes.
 
 References: `finite_fault`; Tanioka, Y. and Satake, K. (1996), Geophys. Res. Lett. 23, 861-864.
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Rows and columns of a square of the grid in which a sum is computed at once.
 SQUARE = 128
-#: Largest total size of the kept sums, bytes.
-MAX_KEPT_BYTES = 2**29
+#: Largest total size of the cached sums, bytes.
+MAX_CACHED_BYTES = 2**29
 
 
 class Earthquake:
@@ -43,15 +43,15 @@ class Earthquake:
         is_horizontal: bool = False,
         is_filtered: bool = False,
     ):
-        """Make an earthquake.
+        """Prepare the uplifts of an earthquake; they are computed when `uplift` needs them.
 
         Args:
             faults: its subfaults.
             grid: the section [grid] of a configuration.
             depth: function of row and column numbers to the depth before the earthquake, m, NaN where unknown.
             interval: time between uplifts while the rupture spreads, s; 0: all subfaults slip at once.
-            is_horizontal: whether the horizontal motion of slopes adds to the uplift.
-            is_filtered: whether the uplift is that of the water's surface (`kajiura`).
+            is_horizontal: whether the horizontal motion of a sloping floor adds to the uplift.
+            is_filtered: whether Kajiura's filter turns the uplift of the floor into that of the water's surface.
         """
         self.faults, self.grid, self.depth = faults, grid, depth
         self.is_horizontal, self.is_filtered = is_horizontal, is_filtered
@@ -59,7 +59,7 @@ class Earthquake:
         if interval and faults.end > 0:
             self.times = tuple((interval * np.arange(1 + int(np.ceil(faults.end / interval)))).tolist())
             weights = slip_fraction(faults, self.times)
-        self._weights, self._squares, self._kept_bytes = weights, {}, 0
+        self._weights, self._squares, self._cached_bytes = weights, {}, 0
         self._lock = RLock()  # because a thread reads records ahead
 
     @property
@@ -67,17 +67,17 @@ class Earthquake:
         return len(self.times) > 1
 
     def uplift(self, rows, columns, time_index: int = -1) -> np.ndarray:
-        """The uplift at one of the `times`, by default the last, in rows and columns of the grid, m."""
+        """The uplift at one of the `times`, by default the last, in rows and columns of the grid, m [rows, columns]."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         with self._lock:
             return (
-                self._filtered[time_index][np.ix_(rows, columns)]
+                self._filtered_uplifts[time_index][np.ix_(rows, columns)]
                 if self.is_filtered
-                else self._unfiltered(rows, columns, time_index)
+                else self._unfiltered_uplift(rows, columns, time_index)
             )
 
     @cached_property
-    def _filtered(self) -> list[np.ndarray]:
+    def _filtered_uplifts(self) -> list[np.ndarray]:
         """The filtered uplifts of the whole grid, m, [rows, columns] at each of the `times`."""
         from .kajiura import kajiura_filter
 
@@ -86,25 +86,27 @@ class Earthquake:
         depth = np.nan_to_num(np.broadcast_to(self.depth(rows, columns), (len(rows), len(columns))))
         return [
             kajiura_filter(
-                self._unfiltered(rows, columns, time_index), depth, at.dx, at.dy, (self.grid.periodic_x, False)
+                self._unfiltered_uplift(rows, columns, time_index), depth, at.dx, at.dy, (self.grid.periodic_x, False)
             )
             for time_index in range(len(self.times))
         ]
 
-    def _unfiltered(self, rows, columns, time_index: int) -> np.ndarray:
-        """The uplift without Kajiura's filter, m."""
+    def _unfiltered_uplift(self, rows, columns, time_index: int) -> np.ndarray:
+        """The uplift of the floor, without Kajiura's filter, m, [rows, columns]."""
         if self.faults.count < MIN_INTERPOLATED:
             return self._weighted_uplifts(rows, columns, self._weights[:, [time_index]])[0]
         uplift = np.empty((len(rows), len(columns)))
         for square_row in np.unique(rows // SQUARE).tolist():
             for square_column in np.unique(columns // SQUARE).tolist():
-                (row_places,), (column_places,) = (
+                (row_positions,), (column_positions,) = (
                     np.nonzero(rows // SQUARE == square_row),
                     np.nonzero(columns // SQUARE == square_column),
                 )
                 square = self._square_uplifts(square_row, square_column)[time_index]
-                uplift[np.ix_(row_places, column_places)] = square[
-                    np.ix_(rows[row_places] - square_row * SQUARE, columns[column_places] - square_column * SQUARE)
+                uplift[np.ix_(row_positions, column_positions)] = square[
+                    np.ix_(
+                        rows[row_positions] - square_row * SQUARE, columns[column_positions] - square_column * SQUARE
+                    )
                 ]
         return uplift
 
@@ -116,14 +118,14 @@ class Earthquake:
                 for n, cells in ((square_row, self.grid.ny), (square_column, self.grid.nx))
             )
             square = self._weighted_uplifts(rows, columns, self._weights)
-            while self._squares and self._kept_bytes + square.nbytes > MAX_KEPT_BYTES:
-                self._kept_bytes -= self._squares.pop(next(iter(self._squares))).nbytes
+            while self._squares and self._cached_bytes + square.nbytes > MAX_CACHED_BYTES:
+                self._cached_bytes -= self._squares.pop(next(iter(self._squares))).nbytes
             self._squares[square_row, square_column] = square
-            self._kept_bytes += square.nbytes
+            self._cached_bytes += square.nbytes
         return self._squares[square_row, square_column]
 
     def _weighted_uplifts(self, rows, columns, weights) -> np.ndarray:
-        """Uplifts, m, [sums, rows, columns]; a column of `weights` [n, sums] multiplies the slip of the subfaults."""
+        """Uplifts by the slip of each subfault times its `weights` [subfaults, sums], m, [sums, rows, columns]."""
         at = points(self.grid, "centre", rows, columns)
         displacement = sum_of_displacements(self.faults, weights, at, self.grid, self.is_horizontal)
         if not self.is_horizontal:

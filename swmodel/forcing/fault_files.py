@@ -29,11 +29,13 @@ from .. import text_table
 from ..errors import UsageError
 from .finite_fault import Subfaults
 
+#: `Subfaults.width_above` for positions of centres, and of upper edges.
 CENTRE, TOP = 0.5, 0.0
+#: Factors that convert units to m, degrees and s.
 KILOMETRE, CENTIMETRE, DEGREE, SECOND = 1e3, 1e-2, 1.0, 1.0
-#: Units of a column of a table.
+#: The same factors by the names of units in the header of a table.
 UNITS = {"m": 1.0, "km": KILOMETRE, "cm": CENTIMETRE, "deg": DEGREE, "degrees": DEGREE, "s": SECOND, "seconds": SECOND}
-#: Other names of columns.
+#: {another name of a column of a table: the name that is used here}.
 COLUMN_NAMES = {"lon": "longitude", "lat": "latitude", "top_longitude": "top_lon", "top_latitude": "top_lat"}
 #: {value of a subfault: (smallest, largest, unit)}. A length or a width below the smallest is probably in km.
 LIMITS = {
@@ -50,10 +52,11 @@ LIMITS = {
     "rise_time": (0.0, 86400.0, "s"),
     "fall_time": (0.0, 86400.0, "s"),
 }
+#: The values that every subfault must have.
 REQUIRED = tuple(LIMITS)[:9]
 #: A file whose deepest subfault is less deep than this, m, is refused, because its depths are probably in km.
 MIN_LARGEST_DEPTH = 100.0
-#: Largest height of an upper edge above the surface that counts as a rounding error, over the width of the subfault.
+#: Largest height of an upper edge above the surface that counts as a rounding error, as a fraction of the width.
 MAX_ROUNDING_HEIGHT = 0.02
 #: Largest relative difference between the size of a segment and that of its subfaults.
 MAX_SIZE_DIFFERENCE = 0.02
@@ -62,13 +65,13 @@ MAX_SIZE_DIFFERENCE = 0.02
 class Row(NamedTuple):
     """One subfault in a file."""
 
-    context: str  # its place, "file:12"
+    context: str  # file and line, "file:12"
     values: dict[str, float]  # by the names in LIMITS, in SI units and degrees
     width_above: float = CENTRE  # see `Subfaults`
 
 
 class FaultFormat(NamedTuple):
-    """A format: a pattern in its text, and the function of {place: line} and the name of the file to its rows."""
+    """A format: a pattern that its texts contain, and a function of ({context: line}, file name) that yields rows."""
 
     pattern: re.Pattern
     parse: Callable[[dict[str, str], str], Iterator[Row]]
@@ -170,7 +173,7 @@ def table_rows(text: str, path: str) -> Iterator[Row]:
 
 
 def name_and_factor(cell: str, path: str) -> tuple[str, float]:
-    """The name of a column without its unit, and the factor of its unit: depth_km is depth and 1000."""
+    """The name of a column without its unit, and the factor of its unit: depth and 1000 for depth_km."""
     name = re.sub(r"\s+", "_", re.sub(r"[\[(].*", "", cell).strip())
     unit = (re.search(r"[\[(]\s*(.*?)\s*[\])]", cell) or ["", ""])[1]
     if not unit and (match := re.fullmatch(r"(.+)_(m|km|cm|deg|s)", name)):
@@ -197,7 +200,10 @@ NUMBER = r"\s*=\s*([-+.\deE]+)"
 
 
 def columns_values(line: str, columns: list[str], meaning: dict, context: str) -> dict[str, float]:
-    """The values of a line of numbers, by the names that its header gives them."""
+    """The values of a line of numbers, in SI units and degrees, by the names in LIMITS.
+
+    `meaning` maps each of the `columns` that is used to such a name and the factor of its unit.
+    """
     cells = line.split()
     if len(cells) != len(columns):
         raise UsageError(f"{context}: has {len(cells)} values for {len(columns)} columns")
@@ -230,7 +236,7 @@ def param_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
 
 def fsp_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
     """The rows of an fsp file of one or several segments."""
-    width_above = fsp_position("\n".join(lines.values()), path)
+    width_above = fsp_width_above("\n".join(lines.values()), path)
     header: dict[str, float] = {}
     columns: list[str] = []
     expected = count = 0
@@ -256,8 +262,8 @@ def fsp_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
     check_count(path, count, expected)
 
 
-def fsp_position(text: str, path: str) -> float:
-    """The width above the positions of an fsp file, over the whole width, from the statement in its header."""
+def fsp_width_above(text: str, path: str) -> float:
+    """`Subfaults.width_above` of an fsp file, from the statement in its header about its coordinates."""
     statement = re.search(r"coordinates are given for\s+([\w -]+?)\s+of", text, re.IGNORECASE)
     words = statement[1].lower().replace("-", " ") if statement else ""
     known = {"top center": TOP, "top centre": TOP, "center": CENTRE, "centre": CENTRE}
@@ -277,7 +283,7 @@ def fsp_header(line: str, context: str) -> dict[str, float]:
 
 
 def fsp_values(values: dict[str, float], header: dict[str, float], context: str) -> dict[str, float]:
-    """The values of a subfault, completed from the header; the slip is fastest in the middle of its time."""
+    """The values of a subfault, completed from the header; its slip is fastest in the middle of its duration."""
     for name in ("strike", "dip", "rake"):
         values.setdefault(name, header.get(name.upper(), math.nan))
     for name, key in (("length", "Dx"), ("width", "Dz")):
@@ -305,6 +311,7 @@ def check_count(path: str, count: int, expected: int) -> None:
         raise UsageError(f"{path}: a segment has {count} subfaults, but its header says {expected}")
 
 
+#: The formats other than tables.
 FORMATS = (
     FaultFormat(re.compile(r"^#\s*Fault_segment\s*=", re.MULTILINE | re.IGNORECASE), param_rows),
     FaultFormat(re.compile(r"^%.*FINITE-SOURCE", re.MULTILINE | re.IGNORECASE), fsp_rows),

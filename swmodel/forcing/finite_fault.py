@@ -30,20 +30,20 @@ from ..ocean.rotated_pole import unit_vectors
 from ..parallel.environment import n_cores_per_process
 from .okada import Fault, displacement
 
-#: Cells of a square in each direction at which a displacement is computed for interpolation.
+#: Number of cells in each direction of a square at which a displacement is computed for interpolation.
 NODES = 10
-#: Least distance of a subfault from the centre of a square, over the distance of its corners from there.
+#: Smallest distance of a far subfault from the centre of a square, over that of the square's corners.
 MIN_DISTANCE = 2.0
 #: Squares with fewer cells in a direction are computed without interpolation, as are sums of few subfaults.
 MIN_SQUARE_CELLS, MIN_INTERPOLATED = 20, 8
-#: Size of the block that is freed so that the memory of temporary arrays is kept for the next ones.
-KEPT_BYTES = 31 * 2**20
-#: Most displacements that are computed at once, which bounds the memory.
+#: Size of a block that is allocated and freed at once, so that the C library reuses the memory of temporary arrays.
+FREED_BYTES = 31 * 2**20
+#: Largest number of displacements that are computed at once, which bounds the memory.
 MAX_VALUES = 2**17
 
 
 class Subfaults(NamedTuple):
-    """Rectangles on which an earthquake slips; arrays [n] in m, s and degrees.
+    """Rectangles on which an earthquake slips; arrays [n], one value per subfault, in m, s and degrees.
 
     Strike, dip and rake are those of Aki and Richards: clockwise from north, downward to the right of the strike, and
     from the strike upwards.
@@ -60,11 +60,11 @@ class Subfaults(NamedTuple):
     length: np.ndarray  # along the strike
     width: np.ndarray  # along the dip
     start: np.ndarray  # time at which the slip begins, after the origin time
-    rise: np.ndarray  # time in which the slip becomes faster, and then slower
-    fall: np.ndarray
+    rise: np.ndarray  # duration of the phase in which the slip becomes faster
+    fall: np.ndarray  # duration of the phase after it, in which the slip becomes slower
 
     def __getitem__(self, index):  # type: ignore[override]
-        """The subfaults with an index, all their values together."""
+        """The subfaults that an index, a slice or a mask selects."""
         return Subfaults(*(np.asarray(values)[index] for values in tuple(self)))
 
     @property
@@ -82,7 +82,7 @@ class Subfaults(NamedTuple):
 
 
 def slip_fraction(faults: Subfaults, t) -> np.ndarray:
-    """The slip at the times t, s, over the final one: [n, times]."""
+    """The slip at the times t, s, as a fraction of the final slip, [n, times]."""
     after = np.asarray(t, np.float64)[None, :] - faults.start[:, None]
     rise, fall = faults.rise[:, None], faults.fall[:, None]
     rising, falling = np.clip(after, 0.0, rise), np.clip(after - rise, 0.0, fall)
@@ -100,9 +100,9 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
     """Sums of the displacements by all subfaults, m.
 
     Args:
-        weights: what the slip of each subfault is multiplied by in each sum, [n, sums].
-        at: Points with longitudes and latitudes; all results are exact to 1e-7 of the largest slip, but their bits
-            depend on which points are computed together.
+        weights: factor of the slip of each subfault in each sum, [n, sums].
+        at: Points with longitudes and latitudes. If there are MIN_INTERPOLATED subfaults or more, the last digits of
+            results depend on which points are computed together.
         is_horizontal: whether horizontal displacements are needed, too. Their axes are those at the subfault, which
             turn by the convergence of meridians.
 
@@ -115,18 +115,18 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
     sums = np.zeros((weights.shape[1], 3 if is_horizontal else 1, *shape))
     if faults.count < MIN_INTERPOLATED:
         for n, weight in enumerate(weights):
-            place = float(faults.lon[n]), float(faults.lat[n])
-            components = along_earth_axes(faults[n], *azimuthal_projection(grid, place, at), is_horizontal)
-            for total, each in zip(sums, weight, strict=True):
-                total += each * np.array(components)
+            reference_point = float(faults.lon[n]), float(faults.lat[n])
+            components = along_earth_axes(faults[n], *azimuthal_projection(grid, reference_point, at), is_horizontal)
+            for total, factor in zip(sums, weight, strict=True):
+                total += factor * np.array(components)
         return sums
     vectors = np.broadcast_to(unit_vectors(at.lon, at.lat), (*shape, 3))
     # The C library of Linux returns freed memory to the system beyond a threshold that grows with the largest block
     # freed so far, up to 32 MB. Without this line, page faults take as long as the displacements.
-    np.empty(KEPT_BYTES, np.uint8)
+    np.empty(FREED_BYTES, np.uint8)
     squares = [(sums, vectors, faults, weights)]
     with ThreadPoolExecutor(n_cores_per_process()) as threads:
-        while squares:  # of one size, so that no two threads add to the same sums
+        while squares:  # these do not overlap, so no two threads add to the same sums
             quarters = threads.map(lambda square: add_square(*square, grid.radius), squares)
             squares = [quarter for four in quarters for quarter in four]
     return sums
@@ -154,10 +154,11 @@ def along_earth_axes(fault: Subfaults, east, north, is_horizontal: bool) -> tupl
 
 
 def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> list[tuple]:
-    """Add the displacements at unit vectors [rows, columns, 3] by the subfaults that are far from them to `sums`.
+    """Add to `sums` the displacements in a square by the subfaults that are far from it, computed at nodes.
 
-    They are computed at nodes and interpolated. Returns the arguments for the four quarters of the square, with the
-    subfaults that are near; in a small square these are added, too, without interpolation, and no quarters are left.
+    `vectors` [rows, columns, 3] are the unit vectors of its cells. Returns the arguments for the four quarters of the
+    square, with the subfaults that are near. In a small square near subfaults are added, too, without interpolation,
+    and no quarters remain.
     """
     rows, columns = vectors.shape[:2]
     is_small = min(rows, columns) < MIN_SQUARE_CELLS
@@ -186,23 +187,23 @@ def is_far(vectors, faults: Subfaults, radius: float) -> np.ndarray:
     dip = np.radians(faults.dip)
     depth = faults.top_depth + 0.5 * faults.width * np.sin(dip)
     places = unit_vectors(faults.lon, faults.lat) * (radius - depth)[:, None]
-    # Around the reference point, which may be half a width away from the middle of the rectangle.
+    # The extent around the reference point, which may be half a width away from the middle of the rectangle.
     extent = np.hypot(0.5 * faults.length, faults.width)
     return np.linalg.norm(places - centre * radius, axis=-1) - extent > MIN_DISTANCE * size
 
 
 def weighted_sums(vectors, faults: Subfaults, weights, radius: float, n_components: int) -> np.ndarray:
-    """The sums of displacements by subfaults at unit vectors [points, 3], without interpolation.
+    """The sums of displacements by subfaults at unit vectors [points, 3], without interpolation, m.
 
-    Returns: [sums, components, points].
+    The shape is [sums, components, points]; `weights` are those of `sum_of_displacements`.
     """
     sums = np.zeros((weights.shape[1], n_components, len(vectors)))
     step = max(1, MAX_VALUES // len(vectors))
     for first in range(0, faults.count, step):
-        some, each = faults[first : first + step], weights[first : first + step]
-        column = Subfaults(*(values[:, None] for values in some))
-        components = along_earth_axes(column, *project(some, vectors, radius), n_components > 1)
-        sums += np.stack([np.einsum("ns,np->sp", each, component) for component in components], axis=1)
+        chunk, chunk_weights = faults[first : first + step], weights[first : first + step]
+        column = Subfaults(*(values[:, None] for values in chunk))
+        components = along_earth_axes(column, *project(chunk, vectors, radius), n_components > 1)
+        sums += np.stack([np.einsum("ns,np->sp", chunk_weights, component) for component in components], axis=1)
     return sums
 
 
@@ -223,7 +224,7 @@ def project(faults: Subfaults, vectors, radius: float) -> tuple[np.ndarray, np.n
 
 @lru_cache(maxsize=64)
 def interpolation(cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the NODES of a row of cells, near those of Chebyshev, and the matrix from them to all cells."""
+    """Indices of cells near Chebyshev's NODES in a row of cells, and the matrix [cells, nodes] that interpolates."""
     angles = (np.arange(NODES) + 0.5) * np.pi / NODES
     nodes = np.unique(np.rint(0.5 * (cells - 1) * (1 - np.cos(angles))).astype(int))
     scaled = nodes / (cells - 1)

@@ -7,23 +7,24 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+#: Units of files: m s-1, m and Pa.
 KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
 
 
 class Fix(NamedTuple):
     """A position of a storm at a time, with its wind and pressures; or a line that cannot be read."""
 
-    context: str  # of the line, "file:12"
+    context: str  # file and line, "file:12"
     storm: str  # identifier of the storm, "AL092017"; "" in a table without one
     name: str  # "HARVEY"; "" without one
-    date: datetime | None  # None: of a line with a `problem`, or of a storm whose fixes are not read
-    values: list[float]  # as in VALUE_LIMITS, NaN where missing
+    date: datetime | None  # None for a line with a `problem`, and for a storm whose fixes are not read
+    values: list[float]  # those of `storm_tracks.VALUE_LIMITS`, SI units and degrees, NaN where missing
     season: str = ""  # year of the season; "": that of the date
     problem: str = ""
 
 
 def storm_names(storm: str, name: str, years: Iterable[str]) -> set[str]:
-    """All names by which a storm may be chosen, in capitals."""
+    """All names by which a user may choose a storm, in capitals."""
     names = {storm, name, f"{storm} {name}".strip(), *(f"{name} {year}".strip() for year in years if name)}
     return {each.upper() for each in names}
 

@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+#: Wind at 10 m over gradient wind, and ten-minute mean over one-minute mean.
 GRADIENT_TO_SURFACE_WIND, ONE_TO_TEN_MINUTE_WIND = 0.9, 0.88
 #: Smallest and largest B.
 HOLLAND_B_LIMITS = 0.5, 2.5
 #: Largest fraction of the track's wind that the storm's motion contributes.
 MAX_MOTION_FRACTION = 0.5
+#: Density of the air rho_a, kg m-3.
 AIR_DENSITY = 1.15
 #: Smallest distance from the centre in the formulas, as a fraction of R.
 MIN_RADIUS_FRACTION = 1e-3
@@ -36,14 +38,14 @@ MIN_RADIUS_FRACTION = 1e-3
 class Storm(NamedTuple):
     """A hurricane at one time."""
 
-    x: Any  # position of its centre, in the unit of the track: m, or degrees east
-    y: Any  # and north
+    x: Any  # position of its centre: m, or on the Earth longitude, degrees
+    y: Any  # m, or latitude, degrees
     max_wind: Any  # largest wind over a minute at 10 m, m s-1
     central_pressure: Any  # pressure in its centre, Pa
     outer_pressure: Any  # pressure around it, Pa
     max_wind_radius: Any  # radius of the largest wind, m
-    u: Any = 0.0  # velocity of the storm, m s-1
-    v: Any = 0.0
+    u: Any = 0.0  # eastward velocity of the storm, m s-1
+    v: Any = 0.0  # northward velocity of the storm, m s-1
 
     @property
     def pressure_deficit(self) -> float:
@@ -67,6 +69,7 @@ class Storm(NamedTuple):
 
     @property
     def holland_b(self) -> float:
+        """B, within HOLLAND_B_LIMITS."""
         return min(max(self.balanced_holland_b, HOLLAND_B_LIMITS[0]), HOLLAND_B_LIMITS[1])
 
 
@@ -81,7 +84,7 @@ def scaled_radius_power(storm: Storm, r):
 
 
 def gradient_wind(storm: Storm, r, f):
-    """V at distances r from the centre, m s-1; f is the Coriolis parameter."""
+    """V at distances r from the centre, m s-1; f is the Coriolis parameter, s-1."""
     radius_power, coriolis_speed = scaled_radius_power(storm, r), 0.5 * r * np.abs(f)
     square = storm.balanced_holland_b * storm.pressure_deficit / AIR_DENSITY  # e V_m²
     return np.sqrt(square * radius_power * np.exp(-radius_power) + coriolis_speed**2) - coriolis_speed
@@ -90,7 +93,7 @@ def gradient_wind(storm: Storm, r, f):
 def wind(storm: Storm, east, north, f):
     """The ten-minute winds u10 and v10, m s-1, at distances east and north, m, from the centre.
 
-    They are turned inward by 10 degrees up to R, by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of rotation.
+    Winds are turned inward by 10 degrees up to R, by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of rotation.
     """
     r = np.hypot(east, north)
     speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)

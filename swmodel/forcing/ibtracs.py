@@ -1,4 +1,4 @@
-"""The tracks of IBTrACS, version 4: a row for each fix in CSV, a row for each storm in NetCDF."""
+"""Tracks in the files of IBTrACS, version 4: CSV with a row for each fix, NetCDF with a row for each storm."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Itera
     Other lines are skipped, so an archive of 700 000 lines takes little memory.
     """
     columns = {name.strip().lower(): n for n, name in enumerate(next(csv.reader([header])))}
-    lacking = [name for name in ("sid", "season", "name", "iso_time", "lat", "lon") if name not in columns]
-    if lacking:
-        raise UsageError(f"{path}: lacks the columns {', '.join(lacking)} of IBTrACS")
+    missing = [name for name in ("sid", "season", "name", "iso_time", "lat", "lon") if name not in columns]
+    if missing:
+        raise UsageError(f"{path}: lacks the columns {', '.join(missing)} of IBTrACS")
     is_chosen: dict[str, bool] = {}
     for number, line in enumerate(lines, 2):
         cells = line.split(",") if '"' not in line else next(csv.reader([line]))
@@ -65,7 +65,7 @@ def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Itera
 
 
 def check_units(units: dict[str, str], path) -> None:
-    """Raise UsageError if a column of the CSV file is in another unit than the columns of IBTrACS are."""
+    """Raise UsageError if a column of the CSV file has another unit than in IBTrACS."""
     for column, unit in units.items():
         if (expected := UNITS.get(column.rpartition("_")[2])) and unit.strip() not in ("", expected):
             raise UsageError(f"{path}:{UNITS_LINE}: {column.upper()} is in {unit.strip()}; must be in {expected}")
@@ -88,7 +88,7 @@ def ibtracs_fix(context: str, sid: str, name: str, row: dict[str, str]) -> Fix:
 def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
     """Wind, central and outer pressure and radius of largest wind, SI, from a row {column: text}; NaN where missing.
 
-    Those of the American agencies come first, then those of the WMO's agency, the BoM or La Reunion.
+    Values of the American agencies are preferred, then those of the WMO's agency, the BoM or La Reunion.
     """
 
     def first(columns: Iterable[str], unit: float) -> float:
@@ -104,16 +104,16 @@ def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
 
 
 def read_netcdf_fixes(path, storm: str) -> list[Fix]:
-    """The fixes of the storms that match `storm` (empty: of the first one); of every other one a Fix without a date.
+    """The fixes of the storms that match `storm` (empty: of the first storm), and one without a date of every other.
 
-    UsageError: the file is not one of IBTrACS.
+    UsageError: the file is not a NetCDF file of IBTrACS.
     """
-    import netCDF4  # builds of the package read cases without it
+    import netCDF4  # here, because builds of the package import the cases without it
 
     with netCDF4.Dataset(path) as data:
-        lacking = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]
-        if lacking:
-            raise UsageError(f"{path}: is not a NetCDF file of IBTrACS; it lacks {', '.join(lacking)}")
+        missing = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]
+        if missing:
+            raise UsageError(f"{path}: is not a NetCDF file of IBTrACS; it lacks {', '.join(missing)}")
         sids, names = (decode_texts(data[name][:]) for name in ("sid", "name"))
         seasons = [str(int(season)) for season in np.ma.filled(data["season"][:], 0)]
         types = decode_texts(data["track_type"][:]) if "track_type" in data.variables else [""] * len(sids)

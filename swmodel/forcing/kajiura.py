@@ -20,7 +20,7 @@ import scipy.fft
 DEPTHS = 12
 #: Largest relative difference between the lengths of cells in x that are filtered together.
 MAX_LENGTH_DIFFERENCE = 0.02
-#: Largest k h for which cosh does not overflow; beyond it nothing is left.
+#: Largest k h for which cosh does not overflow; beyond it the result is negligible.
 MAX_ARGUMENT = 700.0
 
 
@@ -29,7 +29,7 @@ def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, 
 
     Args:
         displacement: m, [rows, columns].
-        depth: m, [rows, columns]; 0 where it is negative, on land, where nothing is filtered.
+        depth: m, [rows, columns]; negative depths, on land, count as 0, where the filter changes nothing.
         dx: length of the cells in x, m, [rows, 1] or a number; cells of a row have the area dx dy.
         dy: length of the cells in y, m.
         is_periodic: whether the domain is periodic in x and in y.
@@ -40,15 +40,15 @@ def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, 
     volume = displacement * lengths
     filtered = np.zeros_like(volume)
     levels = levels_between(depth.min(), depth.max(), DEPTHS)
-    spread = np.log(lengths.max() / lengths.min())
+    log_range = np.log(lengths.max() / lengths.min())
     length_levels = levels_between(
-        np.log(lengths.min()), np.log(lengths.max()), 1 + int(np.ceil(spread / MAX_LENGTH_DIFFERENCE))
+        np.log(lengths.min()), np.log(lengths.max()), 1 + int(np.ceil(log_range / MAX_LENGTH_DIFFERENCE))
     )
     in_y, in_x = (wavenumbers(n, periodic) for n, periodic in ((rows, is_periodic[1]), (columns, is_periodic[0])))
-    for log_length, of_length in parts(np.log(lengths), length_levels):
+    for log_length, length_weights in parts(np.log(lengths), length_levels):
         k = np.hypot(in_y[:, None] / dy, in_x[None, :] / np.exp(log_length))
-        for level, of_depth in parts(depth, levels):
-            part = volume * of_length * of_depth
+        for level, depth_weights in parts(depth, levels):
+            part = volume * length_weights * depth_weights
             if part.any():
                 factor = 1 / np.cosh(np.minimum(k * level, MAX_ARGUMENT))
                 filtered += transform(factor * transform(part, is_periodic), is_periodic, is_inverse=True)
@@ -56,7 +56,7 @@ def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, 
 
 
 def levels_between(least: float, largest: float, count: int) -> np.ndarray:
-    """Equally spaced levels from the least to the largest value; one if they are equal."""
+    """Equally spaced levels from the least to the largest value; a single level if they are equal."""
     return np.linspace(least, largest, max(2, count)) if largest > least else np.array([least])
 
 

@@ -34,7 +34,7 @@ class Fault(NamedTuple):
     width: float  # up the dip, m
     strike_slip: float = 0.0  # left-lateral motion, m
     dip_slip: float = 0.0  # upward motion of the upper side, m
-    opening: float = 0.0  # m
+    opening: float = 0.0  # opening of the fault, m
 
 
 def displacement(fault: Fault, x, y, is_vertical: bool = False) -> tuple[np.ndarray, ...]:
@@ -64,11 +64,11 @@ def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
         for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2))
     )
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
-    aside = xi * q / R * per_eta - angle
+    opening_term = xi * q / R * per_eta - angle
     I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q, is_vertical)
     strike_slip = [q * sine / R - q * q / R * per_eta * cosine + I4 * sine]
     dip_slip = [d * q / R * per_xi + sine * angle - I5 * sine * cosine]
-    opening = [y * q / R * per_xi + cosine * aside - I5 * sine**2]
+    opening = [y * q / R * per_xi + cosine * opening_term - I5 * sine**2]
     if not is_vertical:
         strike_slip = [
             xi * q / R * per_eta + angle + I1 * sine,
@@ -80,7 +80,7 @@ def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
             y * q / R * per_xi + cosine * angle - I1 * sine * cosine,
             *dip_slip,
         ]
-        opening = [q * q / R * per_eta - I3 * sine**2, -d * q / R * per_xi - sine * aside - I1 * sine**2, *opening]
+        opening = [q * q / R * per_eta - I3 * sine**2, -d * q / R * per_xi - sine * opening_term - I1 * sine**2, *opening]
     return (
         fault.opening * np.stack(opening)
         - fault.strike_slip * np.stack(strike_slip)
@@ -99,21 +99,21 @@ def i1_to_i5(fault: Fault, xi, eta, q, is_vertical: bool) -> tuple:
     R, X = np.sqrt(xi**2 + eta**2 + q**2), np.sqrt(xi**2 + q**2)
     d = eta * sine - q * cosine
     R_plus_eta = sum_without_cancellation(R, eta, X**2)
-    per, log = reciprocal_or_zero(R_plus_eta), np.log(np.where(R_plus_eta == 0, 1.0, R_plus_eta))
+    per_eta, log = reciprocal_or_zero(R_plus_eta), np.log(np.where(R_plus_eta == 0, 1.0, R_plus_eta))
     # (R + d) / (R + eta) = 1 + z
-    slope = (q + eta * cosine / (1 + sine)) * per
+    slope = (q + eta * cosine / (1 + sine)) * per_eta
     z = -cosine * slope
     log_remainder = logarithm_remainder(z)
     I4 = MEDIUM_CONSTANT * (cosine / (1 + sine) * log - slope * (1 + z * log_remainder))
     # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1.
-    k, m = eta / (R + X), (1 + X * per) / (R + X)
+    k, m = eta / (R + X), (1 + X * per_eta) / (R + X)
     F = (1 + k) * (1 + sine) - cosine * q * m
     t = xi * m / F
     remainder = arctangent_remainder(cosine * t)
     I5 = -sign * 2 * MEDIUM_CONSTANT * t * (1 + (cosine * t) ** 2 * remainder)
     if is_vertical:
         return 0.0, 0.0, 0.0, I4, I5
-    I3 = q * slope / (R + d) - eta * per / (1 + sine) + log_remainder * slope**2
+    I3 = q * slope / (R + d) - eta * per_eta / (1 + sine) + log_remainder * slope**2
     I3 = sign * MEDIUM_CONSTANT * (eta / (R + d) + sine * I3 - log / (1 + sine))
     H = 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
     I1 = cosine * ((X * m) ** 2 / (1 + sine) + 4 * k) + q * m * (1 + k) * (2 * sine - 1)

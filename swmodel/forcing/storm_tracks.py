@@ -1,4 +1,4 @@
-"""The track of a storm: its fixes from a file (`track_formats`), checked, completed, and the storm at a time.
+"""The track of a storm: checks and completes the fixes of a file (`track_formats`); gives the storm at any time.
 
 FILE:STORM chooses one storm of a file, by its identifier (AL092017, 2017228N14314), its name (HARVEY) or its name and
 a year (HARVEY 2017).
@@ -35,19 +35,19 @@ VALUE_LIMITS = {
 }
 #: Largest velocity of a storm, m s-1, and error of a position, m, for the check of jumps.
 MAX_STORM_SPEED, POSITION_ERROR_METRES = 60.0, 50e3
-EARTH_RADIUS = 6.371e6
+EARTH_RADIUS = 6.371e6  # m
 #: Longest time between two fixes of a track, s; and the longest that no message mentions.
 MAX_GAP_SECONDS, REMARKABLE_GAP_SECONDS = 3 * 86400.0, 86400.0
 #: Largest number of times of a track: a run records them in its configuration, which has at most 64 KiB in files.
 MAX_TIMES = 400
-#: Largest fraction of the fixes of a storm that may be left out because they are implausible; one may always be.
+#: Largest fraction of the fixes of a storm that may be left out because they are implausible; one fix always may.
 MAX_FRACTION_LEFT_OUT = 0.1
 #: Largest numbers of storms of a file, and of fixes that were left out, that a message lists.
 MAX_LISTED_STORMS, MAX_LISTED_FIXES = 5, 3
 
 
 class Track(NamedTuple):
-    """A storm at some times: longitude (continuous across 180) and latitude, degrees; other numbers as in a Storm."""
+    """A storm at the times of its fixes: longitude (continuous across 180) and latitude, degrees; else SI units."""
 
     dates: tuple[datetime, ...]  # rising
     values: np.ndarray  # [times, 6]: longitude, latitude, wind, pressure, outer pressure, radius
@@ -72,7 +72,7 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
     most one, or MAX_FRACTION_LEFT_OUT of all if that is more.
 
     UsageError: the file does not have exactly one such storm, more fixes cannot be used, there are fewer than 2 or more
-    than MAX_TIMES, or one comes more than MAX_GAP_SECONDS after the previous one.
+    than MAX_TIMES, or a fix comes more than MAX_GAP_SECONDS after the previous one.
     """
     fixes = mark_unknown_ends(select_storm(fixes, path, storm))
     values_by_date: dict[datetime, list] = {}
@@ -99,7 +99,7 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
 
 
 def mark_unknown_ends(fixes: list[Fix]) -> list[Fix]:
-    """The fixes; those before the first, and after the last, that has a wind or a pressure get a `problem`."""
+    """The fixes, with a `problem` in those before the first and after the last one that has a wind or a pressure."""
     known = [n for n, fix in enumerate(fixes) if not np.isnan(fix.values[2:4]).all()]
     inside = range(known[0], known[-1] + 1) if known else ()
     problem = "wind and pressure are missing here, and in all fixes before it or in all after it"
@@ -114,7 +114,7 @@ def describe_left_out(lines: Iterable[str]) -> str:
 
 
 def select_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
-    """The fixes of a storm, given by its identifier, its name or both. UsageError: there is not exactly one."""
+    """The fixes of the storm that `storm` names (see the module). UsageError: there is not exactly one such storm."""
     if not fixes:
         raise UsageError(f"{path}: has no fix of a storm: no row of a table, no line of HURDAT2, no BEST line of ATCF")
     names: dict[str, set[str]] = {}  # a best track may rename its storm
@@ -123,10 +123,10 @@ def select_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
         years = {fix.season or (str(fix.date.year) if fix.date else "")}
         labels[fix.storm] = f"{fix.storm} {fix.name}".strip() or labels.get(fix.storm, "") or "one without a name"
         names.setdefault(fix.storm, set()).update(storm_names(fix.storm, fix.name, years))
-    matching = [one for one in names if not storm or storm.upper() in names[one]]
+    matching = [identifier for identifier in names if not storm or storm.upper() in names[identifier]]
     if len(matching) == 1:
         return [fix for fix in fixes if fix.storm == matching[0]]
-    candidates = [labels[one] for one in matching or names]
+    candidates = [labels[identifier] for identifier in matching or names]
     shown = ", ".join(candidates[:MAX_LISTED_STORMS]) + (", ..." if len(candidates) > MAX_LISTED_STORMS else "")
     if not matching and names == {"": {""}}:
         raise UsageError(f"{path}: has no storm {storm}: its table lacks a column with the storm; give {path} alone")

@@ -1,6 +1,6 @@
 """The files that hold tracks of storms, and the fixes in them.
 
-    table     time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
+    table     time,lon,lat,wind,pressure,radius,outer   is the header; in date, degrees, m/s, hPa, km and hPa
     HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm (NOAA)
     ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius follow
     JMA       17082518 002 5 271 1263  949  080 ...     and a header 66666 for each storm (RSMC Tokyo)
@@ -31,7 +31,7 @@ from .holland import ONE_TO_TEN_MINUTE_WIND
 from .ibtracs import IBTRACS_HEADER, read_csv_fixes, read_netcdf_fixes
 from .storm_tracks import COLUMNS, Track, make_track, split_file_and_storm
 
-#: Columns of a table that name its storms: the first one that it has tells them apart, the others are further names.
+#: Columns of a table that name its storms: the first of them in the table identifies storms, the others are names.
 IDENTIFIERS = ("sid", "id", "storm", "name")
 #: The first bytes of NetCDF files.
 NETCDF_SIGNATURES = (b"\x89HDF", b"CDF")
@@ -45,8 +45,8 @@ def read_track(path) -> Track:
     """The track in a file, or that of one of its storms: FILE:STORM. UsageError: see `storm_tracks.make_track`."""
     file, storm = split_file_and_storm(str(path))
     try:
-        with Path(file).open("rb") as opened:
-            is_netcdf = opened.read(4).startswith(NETCDF_SIGNATURES)
+        with Path(file).open("rb") as binary_file:
+            is_netcdf = binary_file.read(4).startswith(NETCDF_SIGNATURES)
         if is_netcdf:
             return make_track(read_netcdf_fixes(file, storm), file, storm)
         with Path(file).open(newline="", encoding="utf-8", errors="replace") as lines:
@@ -90,7 +90,7 @@ def table_fixes(table: text_table.TextTable) -> Iterator[Fix]:
 
 
 def text_fixes(parser, lines: dict[str, str]) -> Iterator[Fix]:
-    """The fixes in the lines of HURDAT2, ATCF or the JMA; a best track has a line for each wind radius."""
+    """The fixes in the lines of HURDAT2, ATCF or the JMA; lines that repeat a fix, with other radii, count once."""
     last: dict[str, tuple] = {}
     header, n_lines = StormHeader(), 0
     for context, line in lines.items():
@@ -129,10 +129,10 @@ class StormHeader(NamedTuple):
     storm: str = ""
     name: str = ""
     season: str = ""
-    n_lines: str = ""  # that follow
+    n_lines: str = ""  # number of lines that follow
 
     def missing_lines(self, n_found: int) -> Fix | None:
-        """A Fix with the problem that other than `n_lines` lines follow, if so."""
+        """A Fix with a `problem` if the number of lines that follow is not `n_lines`; else None."""
         if not self.n_lines.isdigit() or int(self.n_lines) == n_found:
             return None
         problem = f"says that {int(self.n_lines)} lines follow, but {n_found} do"
@@ -162,9 +162,9 @@ class HurdatParser:
 class AtcfParser:
     """The fix in each BEST line of ATCF; None for forecasts.
 
-    A storm has the number of its basin and the year in which it begins; later ones of this number follow after months.
-    In southern basins the year is that of the season, which begins in July of the year before. Lines of early years
-    end after the wind; one that does so after longer lines is cut off.
+    A storm has the number of its basin and the year in which it begins; the next storm with this number follows after
+    months. In southern basins the year is that of the season, which begins in July of the year before. Lines of early
+    years end after the wind; a line that ends there after longer lines is cut off.
     """
 
     def __init__(self) -> None:
@@ -234,12 +234,12 @@ class JmaParser:
 
 
 def jma_year(digits: str) -> int:
-    """The year of two digits."""
+    """The year, 1951 to 2050, of its last two digits."""
     return (1900 if int(digits) >= FIRST_JMA_YEAR else 2000) + int(digits)
 
 
 class TextFormat(NamedTuple):
-    """A format of lines that are read one by one: HURDAT2, ATCF or JMA."""
+    """A format whose lines are parsed one by one: HURDAT2, ATCF or JMA."""
 
     header: re.Pattern  # of the first line, in capitals
     make_parser: Callable[[], Callable[[str, str], Fix | StormHeader | None]]
