@@ -138,7 +138,7 @@ def draw_run_up(output: Path, axes) -> None:
     axes.plot(record.angles[order], run_up[order], color=style.LINE_COLOUR, label="model")
     axes.plot(record.angles, record.run_up, "o", ms=4, color=style.REFERENCE_COLOUR, label="laboratory (NTHMP)")
     other = {"mfc": "none", "mec": style.REFERENCE_COLOUR, "label": "laboratory (Liu and others 1995)"}
-    axes.plot(*conical_island.other_run_up("B"), "s", ms=4.5, **other)
+    axes.plot(*conical_island.liu_run_up("B"), "s", ms=4.5, **other)
     axes.legend(frameon=False, fontsize=8, loc="lower left")
     axes.set(xlabel="direction from the centre of the island (degrees; 270: front)", ylabel="Highest water (m)")
     axes.set(xticks=range(0, 361, 45), ylim=(0, None))

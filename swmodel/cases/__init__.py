@@ -1,4 +1,4 @@
-"""The cases, one per file, found by name.
+"""The cases, one in each file, by name.
 
 The file of a case contains
 
@@ -81,7 +81,7 @@ def commands(case: Case, label: str) -> list[str]:
 
 
 def case_classes_in(module) -> list[type[Case]]:
-    """The subclasses of Case that a module defines, without those that are base classes of others in it."""
+    """The subclasses of Case that a module defines, without those from which other classes in it derive."""
     case_classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
     own_classes = [each for each in dict.fromkeys(case_classes) if each.__module__ == module.__name__]
     return [

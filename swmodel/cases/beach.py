@@ -28,10 +28,12 @@ import numpy as np
 from ..config.options.case import Case, option
 
 #: The analytic solution in units of depth and of sqrt(depth/g): `profiles` [times, x], NaN on dry land, and series
-#: [time or level, :] at distances of 0.25 (`near`) and 9.95 (`far`) from the still-water line.
+#: [2, points], times and levels, at the gauges (`near` and `far`).
 SOLUTION_FILE = Path(__file__).with_name("beach.npz")
+#: Distances of the two gauges east of the still-water line, in depths.
 NEAR_GAUGE, FAR_GAUGE = 0.25, 9.95
 
+#: sqrt(depth/g) for the default depth of 1 m, s.
 TIME_UNIT = 1 / np.sqrt(9.81)
 
 
@@ -60,6 +62,7 @@ class Beach(Case):
         return solitary_wave(config, at)
 
     def u(self, config, at):
+        """The current of the wave, - sqrt(g/depth) eta, m s-1; zero west of the still-water line."""
         return (
             -np.sqrt(config.physics.gravity / config.physics.depth)
             * solitary_wave(config, at)

@@ -59,8 +59,8 @@ WEST, SOUTH, RELIEF_SPACING = -120.0, -60.0, 0.5
 RIGIDITY = 30e9
 #: Horizontal width of the narrowest fault that the grid resolves, cells.
 MIN_FAULT_CELLS = 1.5
-#: Depths of the upper edge, m: a positive value below the first is refused, because it must be in km. One between both
-#: may be in km, and is logged.
+#: Limits for the depth of the upper edge, m: a positive depth below the first is refused, because it must be in km; a
+#: depth between both may be in km, and a message says so.
 MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
 #: Largest distance of a fault from the grid, in units of the sum of its length, width and depth. Farther away the
 #: uplift is below 0.3 % of the slip.
@@ -121,10 +121,12 @@ class Chile2010(Case):
         return compute_uplift(earthquake_of(self, config), HashablePoints(at), -1)
 
     def uplift_times(self, config):
+        """Times at which the uplift is computed, s after the start; none if all subfaults slip at once."""
         earthquake = earthquake_of(self, config) if self.faults else None
         return earthquake.times if earthquake and earthquake.moves_in_time else ()
 
     def uplift_at(self, config, at, t):
+        """The uplift at one of `uplift_times`, m."""
         earthquake = earthquake_of(self, config)
         return compute_uplift(earthquake, HashablePoints(at), earthquake.times.index(t))
 
@@ -162,7 +164,8 @@ class Chile2010(Case):
             slip_and_area = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
             log_once(f"the slip of {slip_and_area} has {self.moment_text()}", logging.INFO)
         cell_size = max(
-            metres_per_unit(grid, axis, self.top_lat) * at.spacing for axis, at in zip("xy", axes(grid), strict=True)
+            metres_per_unit(grid, letter, self.top_lat) * axis.spacing
+            for letter, axis in zip("xy", axes(grid), strict=True)
         )
         if (horizontal_width := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell_size:
             log_once(
@@ -195,7 +198,7 @@ class Chile2010(Case):
 
 
 def modification_time(case: Chile2010) -> float:
-    """When the file of subfaults was last changed, s; part of the keys of caches, so that a new file is read."""
+    """When the file of subfaults was last changed, s; a part of the keys of caches, so that a changed file is read."""
     return os.path.getmtime(case.faults) if os.path.exists(case.faults) else 0.0
 
 
@@ -217,7 +220,7 @@ def file_sha256(case: Chile2010) -> str:
 
 
 class HashableDepth:
-    """The depth before the earthquake, m, NaN where unknown; as a key of a cache, equal to one from an equal source."""
+    """The depth before the earthquake, m, NaN where unknown, as a key of a cache: equal if the sources are equal."""
 
     def __init__(self, config):
         self.config = config
@@ -238,7 +241,7 @@ def earthquake_of(case: Chile2010, config) -> Earthquake:
     if not case.faults:
         case.check_fault(config.grid)
     dt = config.time.dt or case.rupture_interval
-    # Whole steps, so that the floor is known at each step.
+    # The interval is a whole number of steps, so that each uplift is that of a step.
     interval = dt * max(1, round(case.rupture_interval / dt)) if case.kinematic else 0.0
     return make_earthquake(case, config.grid, HashableDepth(config), modification_time(case), interval)
 
@@ -260,7 +263,7 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
-    """Distance of a position outside a grid from its edge, m; 0 inside, or on a projected grid at most some cells."""
+    """Distance of a position from a grid, m: 0 inside, but on a projected grid that from a sample of cell centres."""
     if grid.crs:
         return float(np.hypot(*azimuthal_projection(grid, (lon, lat), sample_centres(grid))).min())
     west, east, south, north = edges(grid)

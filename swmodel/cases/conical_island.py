@@ -32,9 +32,9 @@ from ..config.options.case import Case, option
 #: at `angles`, degrees clockwise from the +y axis; 270 is in front.
 RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
 FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, in the time of the laboratory
-#: The highest water of the same experiment in another publication (Liu and others 1995), divided by the heights in m
-#: that the waves were meant to have, at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
-PLANNED_HEIGHTS = {"A": 0.016, "B": 0.032, "C": 0.064}
+#: Nominal heights of the waves, m, and by them the highest water of the same experiment in another publication (Liu and
+#: others 1995), at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
+NOMINAL_HEIGHTS = {"A": 0.016, "B": 0.032, "C": 0.064}
 RUN_UP_RATIOS = {
     "A": (2.60, 2.58, 2.52, 2.15, 1.98, 1.59, 1.53, 1.25, 2.00),
     "B": (2.70, 2.65, 2.55, 2.10, 2.00, 1.80, 1.70, 1.54, 3.18),
@@ -101,9 +101,9 @@ def load_record(wave: str) -> LaboratoryRecord:
         )
 
 
-def other_run_up(wave: str) -> tuple[np.ndarray, np.ndarray]:
-    """Angles, degrees clockwise from the +y axis, and the highest water of the other publication at them, m."""
-    return 270.0 - 22.5 * np.arange(9), PLANNED_HEIGHTS[wave] * np.array(RUN_UP_RATIOS[wave])
+def liu_run_up(wave: str) -> tuple[np.ndarray, np.ndarray]:
+    """Angles, degrees clockwise from the +y axis, and the highest water there of Liu and others (1995), m."""
+    return 270.0 - 22.5 * np.arange(9), NOMINAL_HEIGHTS[wave] * np.array(RUN_UP_RATIOS[wave])
 
 
 def run_up(config, at, max_level) -> np.ndarray:

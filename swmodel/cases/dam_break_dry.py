@@ -53,7 +53,7 @@ def distance_from_dam(config, at):
 
 
 def ritter_fan(config, x, time):
-    """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; beyond its ends, those there."""
+    """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; constant beyond the fan's ends."""
     c = np.sqrt(config.physics.gravity * config.physics.depth)
     ray = np.clip(x / time, -c, 2 * c)
     return (2 * c - ray) ** 2 / (9 * config.physics.gravity), 2 * (c + ray) / 3

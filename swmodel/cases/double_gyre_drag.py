@@ -17,7 +17,8 @@ Command: swmodel assimilate double_gyre_drag
 Plot: swmodel plot outputs/double_gyre_drag-assimilate
 
 Verification: the truth, `linear_drag`. Where the error of the first guess is at least half of its largest value, the
-rms error of the analysis is at most a third of it. Where there is no current, the drag cannot be found.
+rms error of the analysis is at most a third of that of the first guess. Where there is no current, the drag cannot be
+found.
 """
 
 import numpy as np

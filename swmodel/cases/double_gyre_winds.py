@@ -29,6 +29,7 @@ import numpy as np
 from ..config.options.case import option
 from .double_gyre_twin import DoubleGyreTwin
 
+#: Number of waves in a sum.
 N_WAVES = 64
 DAY = 86400.0
 

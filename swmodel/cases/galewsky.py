@@ -32,6 +32,7 @@ JET_SOUTH, JET_NORTH = math.pi / 7, math.pi / 2 - math.pi / 7
 #: Latitude of the middle of the bump, and its widths in longitude and latitude, radians.
 BUMP_LATITUDE, BUMP_WIDTH_LON, BUMP_WIDTH_LAT = math.pi / 4, 1 / 3, 1 / 15
 
+#: Number of points of the Gauss-Legendre quadrature.
 QUADRATURE_POINTS = 200
 
 
@@ -95,5 +96,5 @@ def level_drop(config, lat):
 
 @functools.cache
 def gauss_legendre():
-    """Nodes and weights of the quadrature on [-1, 1]."""
+    """Nodes and weights of the Gauss-Legendre quadrature on [-1, 1]."""
     return np.polynomial.legendre.leggauss(QUADRATURE_POINTS)

@@ -33,7 +33,7 @@ from ..ocean.terms.tide import EQUILIBRIUM
 #: Longitude and latitude of the north pole of the grid, in Greenland; the south pole lies in Antarctica.
 POLE = (-42.0, 76.0)
 
-#: Depths in m, 0 on land, every degree on a grid with that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
+#: Depths in m, 0 on land, at every degree from 179.5 W 85.5 S on, about that pole; tools/global_m2.py makes the file.
 RELIEF_FILE = Path(__file__).with_name("global_m2.npz")
 WEST, SOUTH = -179.5, -85.5
 
@@ -64,7 +64,7 @@ def load_relief() -> DepthTable:
 
 
 def relief_row_and_column(at):
-    """The positions of Points in the file, in rows and columns."""
+    """The fractional rows and columns of Points in the file of the relief."""
     lon, lat = from_earth(POLE, at.lon, at.lat)
     return lat - SOUTH, (lon - WEST) % 360
 
@@ -73,8 +73,8 @@ def tidal_power_input(config, amplitude, phase, lon, lat):
     """The power input by the Moon, mean over a period, W m-2: rho g <eta_eq d eta/dt>.
 
     Args:
-        amplitude, phase: of M2 in sea level, m and phase lag relative to Greenwich, degrees.
-        lon, lat: degrees.
+        amplitude, phase: amplitude, m, and phase lag relative to Greenwich, degrees, of M2 in sea level.
+        lon, lat: geographic longitude and latitude, degrees.
 
     Reference: Egbert and Ray (2001), J. Geophys. Res. 106, 22475-22502.
     """
@@ -88,8 +88,8 @@ def drag_dissipation(config, depth, u_tide, v_tide):
     """Dissipation by linear and by quadratic drag, means over a period, W m-2.
 
     Args:
-        depth: m.
-        u_tide, v_tide: (amplitude, phase) of M2 in u and v at the same places, m s-1 and degrees.
+        depth: m, [rows, columns].
+        u_tide, v_tide: (amplitude, phase) of M2 in u and v at the places of the depths, m s-1 and degrees.
     """
     phases = 2 * np.pi * np.arange(24)[:, None, None] / 24
     u, v = (amplitude * np.cos(phases - np.radians(phase)) for amplitude, phase in (u_tide, v_tide))

@@ -87,7 +87,7 @@ class Hurricane(Case):
         """
         if self.beach and not config.drying.active:
             raise ConfigError(["case.beach: land floods only with drying.active=true"])
-        distance, deep_water = distance_to_coast(at) - self._land_width(), config.physics.depth
+        distance, deep_water = distance_from_north(at) - self._land_width(), config.physics.depth
         coast = 0.0 if self.beach else self.coast
         sea = np.interp(
             distance / self.shelf, [0.0, 1.0, 1.5], [coast, max(coast, SHELF_EDGE_FRACTION * deep_water), deep_water]
@@ -99,7 +99,7 @@ class Hurricane(Case):
         return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
-        """In balance with the initial pressure; zero where that is the pressure around the storm or of the boundary."""
+        """Sea level in balance with the initial pressure, m; zero where the pressure is that outside."""
         sides = config.open_boundaries
         outer_pressure = (
             sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
@@ -140,8 +140,8 @@ class Hurricane(Case):
         return holland.Storm(0.0, y, self.wind, outer - self.deficit, outer, self.radius, 0.0, self.speed)
 
 
-def distance_to_coast(at):
-    """Distance from the northern side, m."""
+def distance_from_north(at):
+    """Distance of Points from the northern side of the domain, m."""
     return at.origin[1] - 0.5 * at.dy + at.length_y - at.y
 
 
@@ -172,7 +172,7 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     run, dt = config.run, config.time.dt or 0.0
     length = run.days * 86400.0 if run.days is not None else (run.steps or 0) * dt
     last = track.seconds(start)[-1]
-    # The run asks for up to two records after the last step.
+    # Near its end a run needs the weather at up to two records after the last step.
     if start < track.dates[0] or max(length - dt, t - dt - 2 * config.forcing.every) > last:
         end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
@@ -200,7 +200,7 @@ def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
 
 @functools.lru_cache(maxsize=4)
 def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: float) -> float:
-    """The smallest distance, m, of a track from a sample of cells all over a grid."""
+    """The smallest distance of the fixes of a track from a sample of cells all over a grid, m."""
     at, (lon, lat) = sample_centres(grid), read_track(path, lines, modified_time).values[:, :2].T
     lon, lat = lon[:, None, None], lat[:, None, None]
     return float(storm_tracks.distance(lon, lat, at.lon, at.lat).min())
@@ -208,7 +208,7 @@ def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: fl
 
 @functools.lru_cache(maxsize=4)
 def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> storm_tracks.Track:
-    """The track in a file, or in `lines` if `path` is empty; logs estimates, fixes left out and long gaps."""
+    """The track in a file, or in `lines` if `path` is empty. Logs estimates, fixes that are left out, and long gaps."""
     try:
         track = track_formats.read_track(path) if path else track_formats.parse_track(lines, "case.storm")
     except UsageError as error:

@@ -48,7 +48,7 @@ class Jet(Case):
 
 
 def jet_velocity(config, y):
-    """u = speed exp(-(y - Ly/2)² / (width Lx)²)."""
+    """u = speed exp(-(y - Ly/2)² / (width Lx)²), m s-1."""
     Lx, Ly = domain_lengths(config)
     return config.case.speed * np.exp(-(((y - Ly / 2) / (config.case.width * Lx)) ** 2))
 
@@ -63,7 +63,7 @@ def balanced_level(config):
 
 
 def perturbation_wave(config, at):
-    """The wave that triggers the instability: perturbation sin(10 pi x/Lx) cos(8 pi y/Ly)."""
+    """The wave that triggers the instability: perturbation sin(10 pi x/Lx) cos(8 pi y/Ly), m."""
     Lx, Ly = domain_lengths(config)
     return config.case.perturbation * np.sin(10 * np.pi * at.x / Lx) * np.cos(8 * np.pi * at.y / Ly)
 

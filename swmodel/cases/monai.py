@@ -28,8 +28,8 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.depth_table import DepthTable
 
-#: Its arrays: `depth`, 1e-5 m, as differences along each row; every RECORD_INTERVAL the level of the incident wave,
-#: `inflow`, m, and that at the gauges, `gauges`, 1e-5 m.
+#: The arrays of the file: `depth`, 1e-5 m, as differences along each row; `inflow`, the level of the incident wave, m,
+#: and `gauges`, the levels at the gauges, 1e-5 m, every RECORD_INTERVAL.
 DATA_FILE = Path(__file__).with_name("monai.npz")
 #: Distance between the depths, m, and time between records, s.
 BED_SPACING, RECORD_INTERVAL = 0.014, 0.05

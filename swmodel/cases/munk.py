@@ -51,11 +51,11 @@ def streamfunction(config, x, y):
     with X = dX/dx = 0 in the west and the east (no slip). In the south and the north it allows slip, so there it holds
     only away from the friction layers along the walls.
 
-    Args:
-        x, y: distance from the western and the southern wall, m, of shapes that broadcast.
-
     X is F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
     lambda⁴ - 2 kappa² lambda² - lambda/delta³ + kappa⁴ = 0.
+
+    Args:
+        x, y: distance from the western and the southern wall, m, of shapes that broadcast.
 
     Reference: Munk (1950), who neglects kappa in the friction.
     """
@@ -66,7 +66,7 @@ def streamfunction(config, x, y):
         config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
     )
     roots = np.roots([1, 0, -2 * (kappa * delta) ** 2, -1, (kappa * delta) ** 4]) / delta
-    wall_x = np.where(roots.real > 0, Lx, 0.0)  # each mode counts from the wall at which it is largest
+    wall_x = np.where(roots.real > 0, Lx, 0.0)  # exponents are zero at the wall where a mode is largest
     west, east = np.exp(-roots * wall_x), np.exp(roots * (Lx - wall_x))
     weights = np.linalg.solve(
         np.array([west, east, delta * roots * west, delta * roots * east]),

@@ -30,7 +30,7 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError
 
-#: Water at the southern end of the relief is of the ocean in columns before this one, and of Puget Sound after it.
+#: Water in the southernmost row of the relief belongs to the ocean before this column, to Puget Sound from it on.
 OCEAN_COLUMNS = 60
 
 #: A cell is wet if the water (0 or 1 at points of the relief), interpolated to its centre, exceeds this; the limit is
@@ -83,9 +83,11 @@ def connected_water():
 
 
 def interpolate(values, at):
-    """Values [y, x] of the relief's points, interpolated bilinearly to Points; beyond the edge, those at the edge."""
+    """Values [y, x] of the relief's points, interpolated bilinearly to Points; beyond the edge, values at the edge."""
     lon, lat, _ = load_relief()
-    column, row = (np.interp(to, axis, np.arange(axis.size)) for to, axis in ((at.lon % 360, lon), (at.lat, lat)))
+    column, row = (
+        np.interp(position, axis, np.arange(axis.size)) for position, axis in ((at.lon % 360, lon), (at.lat, lat))
+    )
     i, j = np.minimum(column.astype(int), lon.size - 2), np.minimum(row.astype(int), lat.size - 2)
     column_weight, row_weight = column - i, row - j
     southern_values = (1 - column_weight) * values[j, i] + column_weight * values[j, i + 1]

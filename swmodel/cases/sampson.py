@@ -62,7 +62,7 @@ def current(config, time):
 
 
 def sea_level(config, at, time):
-    """Sea level where there is water, m.
+    """Sea level where there is water, m:
 
     a² B² exp(-rt)/(8 g² depth) (-s r sin 2st + (r²/4 - s²) cos 2st) - B² exp(-rt)/(4 g)
     - exp(-rt/2)/g (B s cos st + r B/2 sin st) x

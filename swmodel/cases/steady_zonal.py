@@ -48,8 +48,8 @@ class SteadyZonal(Case):
         grid, physics = config.grid, config.physics
         if physics.f0 or physics.beta:
             raise ConfigError(["physics.f0, physics.beta: must be 0: the flow balances the rotation of the sphere"])
-        level_drop = grid.radius * grid.rotation * self.speed + self.speed**2 / 2
-        return -level_drop * np.sin(np.radians(at.lat)) ** 2 / physics.gravity
+        potential_drop = grid.radius * grid.rotation * self.speed + self.speed**2 / 2
+        return -potential_drop * np.sin(np.radians(at.lat)) ** 2 / physics.gravity
 
     def u(self, config, at):
         return self.speed * np.cos(np.radians(at.lat))

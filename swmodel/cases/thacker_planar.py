@@ -66,7 +66,7 @@ def angular_velocity(config):
 
 
 def fields_with_dry_cells(depth, level, u, v=0.0):
-    """A solution as fields: eta not below the bed, thickness h, and zero current where it is dry.
+    """The fields of a solution, by name: eta not below the bed, thickness h, and no current on dry ground.
 
     Args:
         depth, level: resting depth and sea level, m; there is water where level > -depth.

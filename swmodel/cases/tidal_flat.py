@@ -52,5 +52,5 @@ class TidalFlat(Case):
         return flats + self.creek * reach * np.exp(-(distance_over_width**2))
 
     def eta(self, config, at):
-        """High water, with which the tide at the boundary starts."""
+        """The level of high water, m, at which the tide of the boundary starts."""
         return float(sum(config.open_boundaries.amplitude))

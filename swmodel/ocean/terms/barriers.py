@@ -11,8 +11,8 @@ the velocity over the crest has the acceleration
 because water that flows over the crest loses its velocity behind it. Where the lower level is below two thirds of the
 higher one, the flow is critical and does not depend on the lower level: u = ± C sqrt(2 g |A - B|), that is, the
 transport C (2/3)^(3/2) sqrt(g) a^(3/2) per length of a broad-crested weir. Between the ratios 2/3 and
-2/3 - BLENDED_RATIOS both velocities are blended. For all other terms the face is closed, with free slip along both sides
-of the barrier.
+2/3 - BLENDED_RATIOS both velocities are blended. For all other terms the face is closed, with free slip along both
+sides of the barrier.
 
 Reference: Chow, V. T. (1959), Open-Channel Hydraulics, section 14-2 and chapter 3 (critical flow over weirs).
 """
