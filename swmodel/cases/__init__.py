@@ -82,8 +82,8 @@ def commands(case: Case, label: str) -> list[str]:
 
 def case_classes_in(module) -> list[type[Case]]:
     """The subclasses of Case that a module defines, without those from which other classes in it derive."""
-    case_classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
-    own_classes = [each for each in dict.fromkeys(case_classes) if each.__module__ == module.__name__]
+    case_classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Case)]
+    own_classes = [cls for cls in dict.fromkeys(case_classes) if cls.__module__ == module.__name__]
     return [
-        each for each in own_classes if not any(other is not each and issubclass(other, each) for other in own_classes)
+        cls for cls in own_classes if not any(other is not cls and issubclass(other, cls) for other in own_classes)
     ]

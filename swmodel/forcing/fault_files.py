@@ -124,12 +124,12 @@ def subfaults_of_rows(rows: list[Row], path: str) -> Subfaults:
 
 def check_values(row: Row) -> None:
     """UsageError: a value of a row is missing or out of range."""
-    for name, (least, largest, unit) in LIMITS.items():
+    for name, (minimum, maximum, unit) in LIMITS.items():
         value = row.values.get(name, math.nan if name in REQUIRED else 0.0)
         if math.isnan(value):
             raise UsageError(f"{row.context}: has no {name}")
-        if not least <= value <= largest:
-            raise UsageError(f"{row.context}: {name} is {value:g} {unit}; must be from {least:g} to {largest:g}")
+        if not minimum <= value <= maximum:
+            raise UsageError(f"{row.context}: {name} is {value:g} {unit}; must be from {minimum:g} to {maximum:g}")
 
 
 def number_in(text: str, name: str, context: str) -> float:
@@ -268,8 +268,8 @@ def fsp_width_above(text: str, path: str) -> float:
     words = statement[1].lower().replace("-", " ") if statement else ""
     known = {"top center": TOP, "top centre": TOP, "center": CENTRE, "centre": CENTRE}
     if words not in known:
-        found = f'says "{statement[0]}"' if statement else "does not say what its coordinates are given for"
-        raise UsageError(f'{path}: {found}; must be "Coordinates are given for center of" or "for top-center of"')
+        problem = f'says "{statement[0]}"' if statement else "does not say what its coordinates are given for"
+        raise UsageError(f'{path}: {problem}; must be "Coordinates are given for center of" or "for top-center of"')
     return known[words]
 
 
@@ -277,9 +277,9 @@ def fsp_header(line: str, context: str) -> dict[str, float]:
     """The numbers in a line of the header of an fsp file, as in STRK = 18.0."""
     keys = {"STRIKE": "STRI?KE?", "Dx": "(?:in)?Dx", "Dz": "(?:in)?Dz"}
     keys |= {name: name for name in ("DIP", "RAKE", "Nx", "Nz", "Nsbfs")}
-    found = {name: re.search(rf"\b{pattern}{NUMBER}", line) for name, pattern in keys.items()}
-    found |= {name: re.search(rf"\b{name}{NUMBER}\s*km", line) for name in ("LEN", "WID")}
-    return {name: number_in(match[1], name, context) for name, match in found.items() if match}
+    matches = {name: re.search(rf"\b{pattern}{NUMBER}", line) for name, pattern in keys.items()}
+    matches |= {name: re.search(rf"\b{name}{NUMBER}\s*km", line) for name in ("LEN", "WID")}
+    return {name: number_in(match[1], name, context) for name, match in matches.items() if match}
 
 
 def fsp_values(values: dict[str, float], header: dict[str, float], context: str) -> dict[str, float]:

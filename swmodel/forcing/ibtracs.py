@@ -134,11 +134,11 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
 def fixes_of_storm(data: netCDF4.Dataset, path, storm_index: int, identity: tuple[str, str, str]) -> list[Fix]:
     """The fixes of the storm with this index; `identity`: its identifier, name and season."""
     sid, name, season = identity
-    columns = {each: decode_texts(data[each][storm_index]) for each in TEXT_VARIABLES if each in data.variables}
-    for each in NUMERIC_VARIABLES:
-        if each in data.variables:
-            numbers = np.ma.filled(data[each][storm_index].astype(np.float64), np.nan)
-            columns[each] = ["" if np.isnan(number) else repr(float(number)) for number in numbers]
+    columns = {key: decode_texts(data[key][storm_index]) for key in TEXT_VARIABLES if key in data.variables}
+    for key in NUMERIC_VARIABLES:
+        if key in data.variables:
+            numbers = np.ma.filled(data[key][storm_index].astype(np.float64), np.nan)
+            columns[key] = ["" if np.isnan(number) else repr(float(number)) for number in numbers]
     return [
         ibtracs_fix(
             f"{path}: {sid} at {date}",

@@ -66,23 +66,23 @@ def tendency(
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
     heads = [term.bernoulli_potential(flow_for_pressure, params, now) for term in scheme.pressure_terms]
     if scheme.drying:
-        core = flow.accelerations(
+        core_rates = flow.accelerations(
             accelerations(q, K, flow, scheme), flow_for_pressure, rates["h"], heads, params["gravity"]
         )
     else:
         P = params["gravity"] * flow_for_pressure.eta + K
-        core = accelerations(q, sum(heads, start=P), flow, scheme)
-    others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
+        core_rates = accelerations(q, sum(heads, start=P), flow, scheme)
+    other_rates = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
         step = None
         if gfb_inputs:
             start, dt = gfb_inputs.step_start, gfb_inputs.step_length
             freshwater_rate = sum_rates(rates_of(lambda term: term.is_freshwater)).get("h")
             step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
-        others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
+        other_rates += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
     if scheme.drying:
-        others.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
-    velocity_rates = sum_rates([core, *others])
+        other_rates.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
+    velocity_rates = sum_rates([core_rates, *other_rates])
     if scheme.drying:
         velocity_rates |= flow.apply_drag(
             velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])

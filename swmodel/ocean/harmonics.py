@@ -24,11 +24,11 @@ def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.nda
     """
     steps = np.asarray(steps, np.uint64)
     functions = [np.ones(steps.shape)]
-    for each in constituents:
-        high, low = (word.astype(np.uint64) for word in phase_increment(dt, each.period))
+    for constituent in constituents:
+        high, low = (word.astype(np.uint64) for word in phase_increment(dt, constituent.period))
         elapsed = steps * ((high << np.uint64(WORD_BITS)) | low)[0, 0]
-        phase = 2 * np.pi * (elapsed * 2.0 ** (-2 * WORD_BITS)) + each.phase
-        functions += [each.nodal_factor * np.cos(phase), each.nodal_factor * np.sin(phase)]
+        phase = 2 * np.pi * (elapsed * 2.0 ** (-2 * WORD_BITS)) + constituent.phase
+        functions += [constituent.nodal_factor * np.cos(phase), constituent.nodal_factor * np.sin(phase)]
     return np.array(functions)
 
 

@@ -151,11 +151,11 @@ def array_function(name: str) -> Callable[..., Any]:
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
     """`operation` on the common cells of the Patches; the other operands are numbers, or arrays of one number."""
     patches = []
-    for each in operands:
-        if isinstance(each, Patch):
-            patches.append(each)
-        elif max(getattr(each, "shape", ()), default=1) > 1:
-            raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch: its cells are unknown")
+    for operand in operands:
+        if isinstance(operand, Patch):
+            patches.append(operand)
+        elif max(getattr(operand, "shape", ()), default=1) > 1:
+            raise TypeError(f"an array of shape {operand.shape} cannot be combined with a Patch: its cells are unknown")
     (top, bottom), (left, right) = common_range(patches, 0), common_range(patches, 1)
     first, last = (top, left), (bottom, right)
     values = [each.values_on(first, last) if isinstance(each, Patch) else each for each in operands]
@@ -166,8 +166,8 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
 def common_range(patches: list[Patch], axis: int) -> tuple[int, int]:
     """The common cells [first, last) of the Patches along an axis; those of length one cover all cells."""
     first = last = None
-    for each in patches:
-        start, length = each.start[axis], each.values.shape[axis - 2]
+    for patch in patches:
+        start, length = patch.start[axis], patch.values.shape[axis - 2]
         if length > 1:
             first = start if first is None else max(first, start)
             last = start + length if last is None else min(last, start + length)

@@ -132,8 +132,9 @@ def find_halo_width(scheme: Scheme) -> int:
         try:
             with np.errstate(all="ignore"):
                 state, *others = make_test_block(scheme, halo_width, np.ones)
-                step_start, one = {name: getattr(state, name) for name in scheme.step_start_fields}, np.ones(())
-                gfb_inputs = ForwardBackwardInputs(state.h, one, step_start, one) if scheme.forward_backward else None
+                step_start = {name: getattr(state, name) for name in scheme.step_start_fields}
+                dt = np.ones(())  # s
+                gfb_inputs = ForwardBackwardInputs(state.h, dt, step_start, dt) if scheme.forward_backward else None
                 rates = tendency(state, *others, scheme, gfb_inputs)
             shape = TEST_BLOCK_CELLS, TEST_BLOCK_CELLS
             if all(field.block_values(shape).shape == shape for field in rates):

@@ -25,15 +25,15 @@ def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]
     )
     total_x, total_y = abs(i_end - i_start), abs(j_end - j_start)
     step_x, step_y = int(np.sign(i_end - i_start)), int(np.sign(j_end - j_start))
-    rows, columns, taken_x, taken_y = [j_start], [i_start], 0, 0  # steps taken
-    while taken_x < total_x or taken_y < total_y:
+    rows, columns, steps_x, steps_y = [j_start], [i_start], 0, 0  # numbers of steps so far
+    while steps_x < total_x or steps_y < total_y:
         # Of the two possible steps, take the one whose middle is nearer to the line.
-        goes_in_x = taken_y == total_y or (
-            taken_x < total_x and (2 * taken_x + 1) * total_y < (2 * taken_y + 1) * total_x
+        goes_in_x = steps_y == total_y or (
+            steps_x < total_x and (2 * steps_x + 1) * total_y < (2 * steps_y + 1) * total_x
         )
-        taken_x, taken_y = taken_x + goes_in_x, taken_y + (not goes_in_x)
-        rows.append(j_start + step_y * taken_y)
-        columns.append(i_start + step_x * taken_x)
+        steps_x, steps_y = steps_x + goes_in_x, steps_y + (not goes_in_x)
+        rows.append(j_start + step_y * steps_y)
+        columns.append(i_start + step_x * steps_x)
     return np.array(rows), np.array(columns)
 
 

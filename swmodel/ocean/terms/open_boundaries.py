@@ -58,11 +58,11 @@ def build(config, rows, columns):
     if boundary_data.uses_air_pressure(config):
         params[PRESSURE_PARAM] = np.full((1, 1), config.open_boundaries.pressure)
     params |= ramp_params(config, RAMP_PARAM) if tide_names(config) else {}
-    for each in boundary_constituents(tide_names(config), config.time.start, config.open_boundaries.nodal):
-        start = (np.full((1, 1), each.nodal_factor * function(each.phase)) for function in boundary_data.PARTS.values())
-        values = *phase_increment(config.time.dt, each.period), *start
-        params |= dict(zip(phase_params(each.name), values, strict=True))
-        params |= {transports_param(each.name): np.ones((1, 1))} if has_values(config, each.name, *TRANSPORTS) else {}
+    for tide in boundary_constituents(tide_names(config), config.time.start, config.open_boundaries.nodal):
+        start = (np.full((1, 1), tide.nodal_factor * function(tide.phase)) for function in boundary_data.PARTS.values())
+        values = *phase_increment(config.time.dt, tide.period), *start
+        params |= dict(zip(phase_params(tide.name), values, strict=True))
+        params |= {transports_param(tide.name): np.ones((1, 1))} if has_values(config, tide.name, *TRANSPORTS) else {}
     return params
 
 

@@ -4,8 +4,8 @@
     dh/dt = - infiltration - drainage            which take them along
 
 With `drying` each of the sinks is min(w sink, h'/(5 dt)), with w = min(1, h/h_dry) at the start of the step and h' the
-thickness that the currents would leave at its end. So they never take more water than there is. The water that
-comes has no velocity of its own: it changes h, and the velocity of the water stays. The substances that rivers bring
+thickness that the currents would leave at its end. So the sinks never take more water than there is. The water
+that is added has no velocity of its own: h changes, and the velocity of the water stays the same. The substances that rivers bring
 are a source in `tracer`.
 """
 
@@ -35,11 +35,11 @@ def limited_sink(rate, flow):
     if flow.min_mobile_thickness is None:
         return rate
     h, dt = flow.step_start["h"], flow.dt
-    wanted = rate * np.minimum(h * (1 / flow.drying_thickness), 1.0)
+    demand = rate * np.minimum(h * (1 / flow.drying_thickness), 1.0)
     if dt is None:
-        return wanted
+        return demand
     remaining = h * (1 / dt) - divergence(flow.U, flow.V, flow.grid)
-    return np.minimum(wanted, MAX_SINK_FRACTION * np.maximum(remaining, 0.0))
+    return np.minimum(demand, MAX_SINK_FRACTION * np.maximum(remaining, 0.0))
 
 
 def rain(flow, params, now):

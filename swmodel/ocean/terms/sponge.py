@@ -45,7 +45,7 @@ def problems(config):
 
 
 def build(config, rows, columns):
-    """The relaxation rate s at centres and on faces, s-1; row and column numbers are taken modulo those of the grid."""
+    """The relaxation rate s at centres and on faces, s-1; rows and columns count modulo those of the grid."""
     indices = rows % config.grid.ny, columns % config.grid.nx
     return {
         name: relaxation_rates(config, points(config.grid, location, *indices)) for name, location in LOCATIONS.items()

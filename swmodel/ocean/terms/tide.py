@@ -141,22 +141,22 @@ def date_problem(time) -> str:
 
 def period_problems(key: str, names, time):
     """Yield a message for each constituent that is too fast for the time step."""
-    for each in constituents_at(names, time.start) if names and not date_problem(time) else ():
-        if each.period <= 2 * time.dt:
+    for tide in constituents_at(names, time.start) if names and not date_problem(time) else ():
+        if tide.period <= 2 * time.dt:
             required = f"must be above two time steps, 2 x {time.dt:g} s"
-            yield f"{key}: {each.name} has a period of {each.period:.6g} s, which {required}"
+            yield f"{key}: {tide.name} has a period of {tide.period:.6g} s, which {required}"
 
 
 def build(config, rows, columns):
     """The shapes of the species of the run, at centres, and for each constituent its PhaseIncrement and parts, m."""
     options, grid, params = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
-    for each in constituents_at(options.constituents, config.time.start, options.nodal):
-        height = each.nodal_factor * EQUILIBRIUM[each.name].height
-        numbers = np.full((1, 1), height * cos(each.phase)), np.full((1, 1), height * sin(each.phase))
-        values = *phase_increment(config.time.dt, each.period), *numbers
+    for tide in constituents_at(options.constituents, config.time.start, options.nodal):
+        height = tide.nodal_factor * EQUILIBRIUM[tide.name].height
+        numbers = np.full((1, 1), height * cos(tide.phase)), np.full((1, 1), height * sin(tide.phase))
+        values = *phase_increment(config.time.dt, tide.period), *numbers
         params |= {
-            element("tide", each.name, part): value for part, value in zip(CONSTITUENT_PARAMS, values, strict=True)
+            element("tide", tide.name, part): value for part, value in zip(CONSTITUENT_PARAMS, values, strict=True)
         }
     params |= ramp_params(config, RAMP_PARAM)
     for species in sorted({SPECIES[name] for name in options.constituents}):
