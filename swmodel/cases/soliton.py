@@ -60,8 +60,8 @@ def celerity(config):
 def solution(config, at, time):
     """eta in m, u and v in m s-1, at the Points after `time` seconds.
 
-    With x and y in radii, phi = 0.771 B² sech²(B (x - x0 + c t)): eta = depth phi (3 + 6 y²)/4 exp(-y²/2),
-    u = sqrt(g depth) phi (6 y² - 9)/4 exp(-y²/2), v = sqrt(g depth) 2 y dphi/dx exp(-y²/2).
+    With x and y in radii, the `celerity` C and phi = 0.771 B² sech²(B (x - x0 + C t)): eta = depth phi (3 + 6 y²)/4
+    exp(-y²/2), u = sqrt(g depth) phi (6 y² - 9)/4 exp(-y²/2), v = sqrt(g depth) 2 y dphi/dx exp(-y²/2).
 
     Reference: Boyd (1980), equations 2.11 to 2.15.
     """

@@ -1,8 +1,9 @@
 """Decaying turbulence: random eddies merge into fewer and larger ones.
 
 Physics: an f plane without land, doubly periodic or between walls, is full of eddies with random phases, in balance
-with sea level. The eddies have about the same size, or a spectrum with the slope `case.slope`. Energy hardly decays and moves to
-larger scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. `swmodel spectra` shows both.
+with sea level. The eddies have about the same size, or a spectrum with the slope `case.slope`. Energy hardly decays and
+moves to larger scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. `swmodel spectra` shows
+both.
 
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.

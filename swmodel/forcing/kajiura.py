@@ -4,8 +4,8 @@ A sudden displacement of the floor with the wavenumber k raises the surface of w
 much. Here h is the depth where the floor moves, as in Glimsdal and others (2013). The displacement is divided into
 parts by depth, and on a sphere by latitude, with weights that sum to 1 and are linear between neighbours; each part is
 filtered with one depth and one length of cells. So a Fourier mode over a flat bottom is filtered exactly. Over a slope
-the filter is the mean of those of the two nearest DEPTHS. The volume, the sum of area times displacement, stays the
-same to round-off: walls reflect, and periodic sides join.
+the filter is a weighted mean of those of the two nearest DEPTHS. The volume, the sum of area times displacement, stays
+the same to round-off: walls reflect, and periodic sides join.
 
 References: Kajiura, K. (1963), Bull. Earthq. Res. Inst. 41, 535-571; Glimsdal, S., Pedersen, G. K., Harbitz, C. B. and
 Lovholt, F. (2013), Nat. Hazards Earth Syst. Sci. 13, 1507-1526.

@@ -32,5 +32,5 @@ def _key(seed: int, name: str, member: int) -> np.ndarray:
 
 
 def _stream(key: np.ndarray, row: int) -> np.random.Generator:
-    """The generator of a row; the counters of two rows are 2^192 numbers apart."""
+    """The generator of a row; the counters of successive rows differ by 2^192."""
     return np.random.Generator(np.random.Philox(key=key, counter=(0, 0, 0, row)))

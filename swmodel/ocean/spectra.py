@@ -114,7 +114,9 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
         fields = [
             fields_and_rates(quantity, *each, layer, parts) for each, parts in zip(blocks, joined_rates, strict=True)
         ]
-        spectra_by_location = [sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]]
+        spectra_by_location = [
+            sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]
+        ]
         for ending, axis in wavenumber_axes(sea.grid).items():
             density = sum(each[ending] for each in spectra_by_location) / axis.spacing
             row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]

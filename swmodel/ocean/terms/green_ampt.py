@@ -1,15 +1,15 @@
-"""Infiltration by Green and Ampt: a wet front sinks into the ground, fast at first, and finally at the speed K.
+"""Infiltration by Green and Ampt: behind a wetting front that sinks, at a rate that falls with time towards K.
 
     dF/dt = f,   dh/dt = - f,   f = K (1 + (psi + h) d / F)
 
-F is the water that the ground has taken, m, zero at the start; K its conductivity, psi the suction of the front, d the
-moisture deficit, the volume of air that water can replace. With F and h in the middle of a step, where h has fallen by
-half of the loss x, the step solves
+F is the water that the ground has taken, m, zero at the start; K its hydraulic conductivity, psi the suction of the
+front, d the moisture deficit, the volume of air that water can replace. With F and h in the middle of a step, where h
+has fallen by half of the loss x, the step solves
 
     x² + (2 F - (1 - d) K dt) x = 2 K dt (F + (psi + h) d),   f = x / dt
 
-which is accurate also from F = 0, where f is infinite. `rain.limited_sink` limits f to the water that
-there is. The term needs `drying`. The concentration of tracers in the remaining water stays the same.
+which is accurate also from F = 0, where f is infinite. `rain.limited_sink` limits f to the water that there is. The
+term needs `drying`. The concentration of tracers in the remaining water stays the same.
 
 Reference: Green and Ampt (1911); Chow, Maidment and Mays (1988), Applied Hydrology, section 4.3.
 """

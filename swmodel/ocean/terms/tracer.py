@@ -124,7 +124,8 @@ def tracer_term(
         rate = rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate
         return {name + CONTENT_SUFFIX: rate + from_rivers(params) if in_rivers else rate}
 
-    def over_step(flow, params, step):
+    def rate_over_step(flow, params, step):
+        """dc/dt over a forward-backward step, s-1."""
         kappa, c = params[diffusivity.name] if has_diffusivity else None, getattr(flow.state, name)
         source = from_rivers(params) if in_rivers else None
         return {name: tracer_advection.concentration_rate(c, flow, step, name, kappa, high_order, source)}
@@ -145,7 +146,7 @@ def tracer_term(
     term_fields = {"tendency": tendency, "prognostic": (content_variable(name),)}
     term_fields["to_prognostic"] = lambda values: {name + CONTENT_SUFFIX: values[name] * values["h"]}
     if forward_backward:
-        term_fields = {"rate_over_step": over_step, "prognostic": (concentration_variable(name),)}
+        term_fields = {"rate_over_step": rate_over_step, "prognostic": (concentration_variable(name),)}
         term_fields["to_prognostic"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(
         name,

@@ -24,6 +24,7 @@ from ..option import Section, option
 from ..variable import Variable
 from .term import Term
 
+#: Common properties of the variables of this file.
 FORCING: dict[str, Any] = {"control": "field", "varies_in_time": True}
 STRESS = FORCING | {"dimension": (1, 1, -2, 1), "is_signed": True, "is_positive_down": True, "small_change": 1e-2}
 WIND_AT_10_M = FORCING | {"dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 0.1}
