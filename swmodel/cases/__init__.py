@@ -84,6 +84,4 @@ def case_classes_in(module) -> list[type[Case]]:
     """The subclasses of Case that a module defines, without those from which other classes in it derive."""
     case_classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Case)]
     own_classes = [cls for cls in dict.fromkeys(case_classes) if cls.__module__ == module.__name__]
-    return [
-        cls for cls in own_classes if not any(other is not cls and issubclass(other, cls) for other in own_classes)
-    ]
+    return [cls for cls in own_classes if not any(other is not cls and issubclass(other, cls) for other in own_classes)]

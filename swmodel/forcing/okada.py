@@ -80,7 +80,11 @@ def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
             y * q / R * per_xi + cosine * angle - I1 * sine * cosine,
             *dip_slip,
         ]
-        opening = [q * q / R * per_eta - I3 * sine**2, -d * q / R * per_xi - sine * opening_term - I1 * sine**2, *opening]
+        opening = [
+            q * q / R * per_eta - I3 * sine**2,
+            -d * q / R * per_xi - sine * opening_term - I1 * sine**2,
+            *opening,
+        ]
     return (
         fault.opening * np.stack(opening)
         - fault.strike_slip * np.stack(strike_slip)

@@ -4,7 +4,7 @@ The tide of a constituent is f H cos(V + u - G), with amplitude H and Greenwich 
 the nodal corrections f and u depend on the date.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
-Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. 
+Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01.
 tools/constituents.py makes the table constituents.json from that of the package utide.
 """
 
