@@ -43,7 +43,7 @@ def faces_of_barrier(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
     If several successive points of the line are nearest to the same corner of the grid, the crests of the two faces
-    beside this corner are lowered to the lowest of these points on their side of it.
+    beside this corner are at most as high as the lowest of these points on their side of it.
 
     UsageError: the line leaves the grid, begins and ends at the same corner, or its coordinate reference system is
     unknown or cannot be converted to that of the grid.

@@ -46,7 +46,7 @@ def start_date(time: Any) -> Any:
 
 
 def have_same_days(calendar: str, other: str) -> bool:
-    """Whether two calendars have the same days, after October 1582."""
+    """Whether two calendars have the same days; for standard and proleptic_gregorian from November 1582 on."""
     gregorian = CALENDARS[:2]
     one, two = (CALENDAR_ALIASES.get(name.lower(), name.lower()) for name in (calendar, other))
     return one == two or (one in gregorian and two in gregorian)

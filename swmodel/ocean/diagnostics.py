@@ -46,9 +46,9 @@ DRYING_DIAGNOSTICS = {
 
 
 def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
-    """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries, and others.
+    """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries.
 
-    With drying there are DRYING_DIAGNOSTICS, and the time step in runs with substeps.
+    Runs with drying also have DRYING_DIAGNOSTICS, and runs with substeps the time step.
     """
     diagnostics = DIAGNOSTICS | (DRYING_DIAGNOSTICS if scheme.drying else {})
     diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if max_substeps > 1 else {}
@@ -62,7 +62,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
     """The diagnostics of the whole domain, except for time step, inflow and limited faces.
 
     All processes call it together and get the same result. All values are NaN if the state is not finite. Potential
-    enstrophy is also NaN if a thickness is not positive; with drying it takes thicknesses to be at least that of wet
+    enstrophy is also NaN if a thickness is not positive; with drying it uses thicknesses of at least that of wet
     cells. With drying, land without water has no energy.
 
     Args:

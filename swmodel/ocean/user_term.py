@@ -122,7 +122,7 @@ def source_line_of(function) -> str:
 
 
 def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
-    """The coefficients of a term's function: its parameters after the `fixed` ones, but those with defaults."""
+    """The coefficients of a term's function: its parameters after the `fixed` ones, except those with defaults."""
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is not a term; must be {form}, or a Term")
