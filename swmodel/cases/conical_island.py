@@ -32,8 +32,8 @@ from ..config.options.case import Case, option
 #: at `angles`, degrees clockwise from the +y axis; 270 is in front.
 RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
 FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, in the time of the laboratory
-#: Nominal heights of the waves, m, and by them the highest water of the same experiment in another publication (Liu and
-#: others 1995), at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
+#: Nominal heights of the waves, m; divided by them, the highest water of the same experiment in another publication
+#: (Liu and others 1995), at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
 NOMINAL_HEIGHTS = {"A": 0.016, "B": 0.032, "C": 0.064}
 RUN_UP_RATIOS = {
     "A": (2.60, 2.58, 2.52, 2.15, 1.98, 1.59, 1.53, 1.25, 2.00),

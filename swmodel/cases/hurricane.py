@@ -99,7 +99,7 @@ class Hurricane(Case):
         return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
-        """Sea level in balance with the initial pressure, m; zero where the pressure is that outside."""
+        """Sea level in balance with the initial pressure, m; zero where that equals the outer pressure."""
         sides = config.open_boundaries
         outer_pressure = (
             sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
