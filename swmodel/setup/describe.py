@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..ocean.constituents import DAY_SECONDS
 from ..ocean.coordinates import axes, is_spherical
 from ..ocean.table import VARIABLES, variable_in_run
@@ -17,7 +19,8 @@ def describe_setup(setup: Setup) -> str:
     return "\n".join(f"{name:<16} {text}" for name, text in description_lines(setup))
 
 
-def description_lines(setup: Setup):
+def description_lines(setup: Setup) -> Iterator[tuple[str, str]]:
+    """Pairs of the name and the text of each line of `describe_setup`."""
     config, scheme = setup.config, setup.scheme
     run, time, (ny, nx) = config.run, config.time, setup.shape
     terms = ", ".join(term.name for term in scheme.active_terms) or "no further terms"
@@ -44,7 +47,7 @@ def format_extent(grid) -> str:
 
 
 def fields_to_describe(setup: Setup) -> list[str]:
-    """Names of the depth, the mask, the initial fields, and the coefficients that are fields or nonzero numbers."""
+    """Names of the depth, the mask, the initial fields, and all coefficients that are fields or nonzero numbers."""
     terms, config = setup.scheme.active_terms, setup.config
     initial = [row.name for term in terms for row in term.initial]
     coefficients = [row for term in terms for row in term.coefficients]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """The configuration and the scheme of a run, used by executors, files and all other parts; `setup_of` makes it."""
+    """The configuration and the scheme of a run, from which all its fields can be built; `setup_of` makes it."""
 
     config: Config
     scheme: Scheme
@@ -49,7 +49,7 @@ class Setup:
 
     @property
     def static_halo(self) -> int:
-        """Rows and columns of Grid and Params around a block."""
+        """The width of the margin of Grid and Params around a block, cells."""
         return self.scheme.static_halo
 
     @cached_property
@@ -74,15 +74,15 @@ class Setup:
 
         UsageError: one of them is not a coefficient of a term, or has no effect in this run.
         """
-        corrected = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
-        if unknown := [name for name in corrected if corrected[name] not in TERM_OF]:
+        coefficient_of = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
+        if unknown := [name for name in coefficient_of if coefficient_of[name] not in TERM_OF]:
             raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
-        term_names = {name: TERM_OF[coefficient] for name, coefficient in corrected.items()}
+        term_names = {name: TERM_OF[coefficient] for name, coefficient in coefficient_of.items()}
         scheme = self.scheme.with_terms([owner for owner in term_names.values() if not TERMS[owner].is_active])
         terms_with_unused = (term for term in scheme.active_terms if term.unused_coefficients)
         unused = {name for term in terms_with_unused for name in term.unused_coefficients(self.config)}
         for name, term_name in term_names.items():
-            if term_name not in scheme.term_names or corrected[name] in unused:
+            if term_name not in scheme.term_names or coefficient_of[name] in unused:
                 raise UsageError(f"{name}: has no effect in this run; see the section [{term_name}]")
         return scheme
 
@@ -91,10 +91,9 @@ class Setup:
         config, (rows, columns) = self.config, rows_and_columns(block, self.static_halo if halo is None else halo)
         # One more row in the north and column in the east, so that faces and corners reach as far as centres.
         one_cell_more = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
-        wet, *outside = (
-            Patch(at, (0, 0))
-            for at in (fields.wet_mask(config, *one_cell_more), *fields.boundary_water_masks(config, *one_cell_more))
-        )
+        wet = Patch(fields.wet_mask(config, *one_cell_more), (0, 0))
+        west_east, south_north = fields.boundary_water_masks(config, *one_cell_more)
+        boundary_cells = Patch(west_east, (0, 0)), Patch(south_north, (0, 0))
         barriers = tuple(Patch(barrier_mask(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
         static = Grid(
             **metrics(config.grid, rows),
@@ -102,7 +101,7 @@ class Setup:
             depth=fields.evaluate(config, "depth", rows, columns),
             **{
                 name: mask[: len(rows), : len(columns)]
-                for name, mask in grid_masks(wet, config.physics.slip, outside, barriers).items()
+                for name, mask in grid_masks(wet, config.physics.slip, boundary_cells, barriers).items()
             },
         )
         return cast_floats(static, self.dtype)
@@ -110,8 +109,9 @@ class Setup:
     def params(self, block, halo: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
         """The coefficients of `block` by name, with `halo` cells around it (see `grid`), as NumPy arrays.
 
-        Numbers have the shape [1, 1]; the parameters of a term are a vector under its name. Only active terms
-        contribute. `ocean.records` describes varying coefficients.
+        Numbers have the shape [1, 1]; the parameters of a user term are a vector under its name. Besides gravity,
+        density and the thickness for drying, only coefficients of active terms are included. `ocean.records` describes
+        varying coefficients.
 
         Args:
             varying: function of (block, halo) that returns varying coefficients; None: their values at the start.
@@ -151,11 +151,14 @@ class Setup:
         return VaryingCoefficients(self.config, self.scheme.varying, self.dtype)
 
     def varying_params(self, coefficients: VaryingCoefficients, block, halo: int, step: int) -> dict[str, np.ndarray]:
-        """The varying coefficients from a step on, in the form of `params`."""
+        """The varying coefficients for the steps from `step` on, in the form of `params`."""
         return cast_floats(coefficients.params(step, *rows_and_columns(block, halo)), self.dtype)
 
     def state(self, block) -> State:
-        """The initial state of `block` without a halo: velocity is zero on closed faces, h = depth on land."""
+        """The initial state of `block` without a halo.
+
+        Where `fields.wet_mask` is 0, h is the depth and tracers are 0. The velocity is 0 on the faces of such cells.
+        """
         config, (rows, columns) = self.config, rows_and_columns(block, 0)
         wet_patch = Patch(fields.wet_mask(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
         wet, open_u, open_v = (
@@ -168,9 +171,10 @@ class Setup:
             "u": np.where(open_u, values["u"], 0.0),
             "v": np.where(open_v, values["v"], 0.0),
         }
-        for start in (term.to_prognostic for term in self.scheme.active_terms if term.to_prognostic):
-            state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
-        if config.input.state:  # taken unchanged, because h = depth + eta would round
+        for to_prognostic in (term.to_prognostic for term in self.scheme.active_terms if term.to_prognostic):
+            prognostic = to_prognostic(values | {"h": state["h"]})
+            state |= {name: np.where(wet, value, 0.0) for name, value in prognostic.items()}
+        if config.input.state:  # the stored state is used unchanged, because h = depth + eta would round it
             is_open, land = {"u": open_u, "v": open_v}, {"h": values["depth"]}
             stored = {name: read_state_field(config, name, rows, columns) for name in self.scheme.state_type._fields}
             state = {name: np.where(is_open.get(name, wet), each, land.get(name, 0.0)) for name, each in stored.items()}
@@ -196,7 +200,11 @@ def method_of_options(time) -> Method:
 
 
 def is_active(config, term: Term) -> bool:
-    """Whether a term is switched on by its own section, or by a coefficient that is a field or not zero."""
+    """Whether a term is switched on by its own section or by a coefficient.
+
+    A coefficient switches its term on if it is a field or not zero, or, for a term that acts only in time, if it
+    varies in time.
+    """
     if term.is_active:
         return term.is_active(getattr(config, term.name))
     if term.acts_only_in_time:
@@ -212,10 +220,10 @@ def rows_and_columns(block, halo: int) -> tuple[np.ndarray, ...]:
 
 
 def coriolis(config, rows, columns) -> np.ndarray:
-    """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
+    """The Coriolis parameter at the corners in these rows and columns, s-1, float64.
 
-    f0 + beta y, or if both are zero and points have latitudes, 2 Omega sin(latitude). [rows, 1], or [rows, columns]
-    where the latitude varies along rows.
+    It is f0 + beta y, or 2 Omega sin(latitude) if both numbers are zero and points have latitudes. The shape is
+    [rows, 1], or [rows, columns] on grids with rotated axes.
     """
     grid, physics = config.grid, config.physics
     corner = points(grid, "corner", rows, columns if has_rotated_axes(grid) else [0])
@@ -224,10 +232,10 @@ def coriolis(config, rows, columns) -> np.ndarray:
     return physics.f0 + physics.beta * corner.y
 
 
-def cast_floats(fields, dtype):
-    """A tree of arrays, the real ones converted to `dtype`."""
-    if isinstance(fields, dict):
-        return {name: cast_floats(field, dtype) for name, field in fields.items()}
-    if isinstance(fields, tuple):
-        return fields._make(cast_floats(field, dtype) for field in fields)
-    return fields.astype(dtype) if fields.dtype.kind == "f" else fields
+def cast_floats(tree, dtype):
+    """A tree of dicts, named tuples and arrays, with its floating-point arrays converted to `dtype`."""
+    if isinstance(tree, dict):
+        return {name: cast_floats(branch, dtype) for name, branch in tree.items()}
+    if isinstance(tree, tuple):
+        return tree._make(cast_floats(branch, dtype) for branch in tree)
+    return tree.astype(dtype) if tree.dtype.kind == "f" else tree

@@ -11,12 +11,12 @@ from ..ocean.constituents import DAY_SECONDS, Constituent, constituent_data, con
 from ..ocean.harmonics import inseparable_pairs
 from ..ocean.terms.tide import date_problem, repetition_problems
 
-#: Default number of values in the shortest period.
+#: Number of analysed steps in the shortest period, unless `output.harmonics_every_steps` is set.
 SAMPLES_PER_PERIOD = 40
 
 
 class HarmonicAnalysis(NamedTuple):
-    """The constituents as of the start of the run, the analysed fields, and the steps whose states are fitted."""
+    """The constituents at the start of the run, the analysed fields, and the steps whose states are fitted."""
 
     constituents: list[Constituent]
     fields: tuple[str, ...]
@@ -28,22 +28,22 @@ def harmonic_analysis(config) -> HarmonicAnalysis | None:
     output, dt = config.output, config.time.dt
     if not output.harmonics:
         return None
-    analysed = analysed_constituents(config)
-    shortest = min(each.period for each in analysed)
-    every = output.harmonics_every_steps or max(1, int(shortest / SAMPLES_PER_PERIOD / dt))
-    first = math.ceil((output.harmonics_from or 0.0) / dt / every) * every
-    return HarmonicAnalysis(analysed, output.harmonics_fields, range(max(first, every), config.run.steps + 1, every))
+    constituents = analysed_constituents(config)
+    min_period = min(each.period for each in constituents)
+    every = output.harmonics_every_steps or max(1, int(min_period / SAMPLES_PER_PERIOD / dt))
+    first_step = max(math.ceil((output.harmonics_from or 0.0) / dt / every) * every, every)
+    return HarmonicAnalysis(constituents, output.harmonics_fields, range(first_step, config.run.steps + 1, every))
 
 
 def analysed_constituents(config) -> list[Constituent]:
     """The constituents of `output.harmonics`, with nodal corrections f and u if the tide of the run has them."""
-    only_outside = config.open_boundaries.sides and not config.tide.constituents
-    nodal = config.open_boundaries.nodal if only_outside else config.tide.nodal
+    only_at_boundaries = config.open_boundaries.sides and not config.tide.constituents
+    nodal = config.open_boundaries.nodal if only_at_boundaries else config.tide.nodal
     return constituents_at(config.output.harmonics, config.time.start, nodal)
 
 
 def problems(config) -> Iterator[str]:
-    """Problems of the analysis: unknown or repeated names, a wrong date, too short a series."""
+    """Problems of the analysis: unknown or repeated names, a wrong date, a series that is too short or too sparse."""
     names, run, time = config.output.harmonics, config.run, config.time
     unknown = [name for name in names if name not in constituent_data()]
     for name in unknown:
@@ -54,25 +54,25 @@ def problems(config) -> Iterator[str]:
     yield from duplicates
     if not names or unknown or duplicates:
         return
-    length = run.days * DAY_SECONDS if run.days is not None else run.steps and time.dt and run.steps * time.dt
+    run_seconds = run.days * DAY_SECONDS if run.days is not None else run.steps and time.dt and run.steps * time.dt
     if wrong := date_problem(time):
         yield from () if config.tide.constituents else (wrong,)  # the check of the tide reports it already
-    elif time.dt is not None and length is not None:
-        yield from unresolved_constituents(config, length - (config.output.harmonics_from or 0.0))
+    elif time.dt is not None and run_seconds is not None:
+        yield from unresolved_constituents(config, run_seconds - (config.output.harmonics_from or 0.0))
 
 
 def unresolved_constituents(config, seconds: float) -> Iterator[str]:
     """Messages about constituents that a series of this length, s, cannot separate, or that are sampled too rarely."""
-    analysed = analysed_constituents(config)
+    constituents = analysed_constituents(config)
     since = " from output.harmonics_from on" if config.output.harmonics_from else ""
-    for one, other, needed in inseparable_pairs(analysed, seconds):
+    for one, other, needed in inseparable_pairs(constituents, seconds):
         yield (
             f"output.harmonics: {one} and {other} cannot be separated in {max(seconds, 0) / DAY_SECONDS:.4g} "
             f"days{since}; they need {needed / DAY_SECONDS:.4g} days (run.days, output.harmonics_from), or leave one "
             "out"
         )
     sampling_seconds = (config.output.harmonics_every_steps or 1) * config.time.dt
-    for each in analysed:
+    for each in constituents:
         if each.period <= 2 * sampling_seconds:
             yield (
                 f"output.harmonics_every_steps: {each.name} has a period of {each.period:.6g} s, but is sampled "

@@ -1,4 +1,4 @@
-"""Boundary data: cells along open boundaries, missing values, and the rate at which waves leave through them."""
+"""Checks of open boundaries: cells along them, boundary data without values, the rate at which waves leave."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from ...ocean.terms.boundary_data import (
 from .. import fields
 from ..fields import source_of, varies_in_time
 
-#: Largest plausible difference of air pressure from the standard one, Pa: beyond it units or reference are wrong.
+#: Largest plausible difference between the air pressure and `open_boundaries.pressure`, Pa. If it is larger, one of
+#: them has a wrong unit or a wrong reference.
 MAX_PRESSURE_DIFFERENCE_PA = 2e4
 
-#: With `gfb`, waves of rate w that leave at a rate r are stable up to dt (r + WAVE_RATE_WEIGHT w) = 0.64. Eigenvalues
-#: of a linear basin give 0.41 in a corner of two open boundaries, 0.31 along one boundary, and up to 0.35 where cells
-#: are narrow along it.
+#: With `gfb`, waves of rate w that leave at a rate r are stable up to dt (r + WAVE_RATE_WEIGHT w) = 0.64. The
+#: eigenvalues of a linear basin require a weight of 0.41 in a corner of two open boundaries, 0.31 along one boundary,
+#: and up to 0.35 where cells are narrow along it.
 WAVE_RATE_WEIGHT = 0.42
 
 
@@ -35,10 +36,12 @@ class BoundaryCells(NamedTuple):
     """The outermost cells along an open boundary and their inner neighbours, [cells].
 
     Attributes:
-        rows, columns: the indices of both, [2] and [cells] or vice versa.
-        in_rows: whether both are rows: a boundary in the south or north.
-        lower_index: 0 or 1, which of both is the western or southern cell; the face between them has its index.
-        is_open: whether both cells are water.
+        name: the side of the domain.
+        rows, columns: indices in the grid: [2] across the boundary, the outermost cells first, and [cells] along it.
+        in_rows: whether the boundary runs along rows, in the south or north.
+        lower_index: position (0 or 1) of the western or southern cell in each pair, whose row and column the face
+            between the two cells has.
+        is_open: whether both cells are water, and the inner one is not outermost along another open boundary.
     """
 
     name: str
@@ -48,23 +51,23 @@ class BoundaryCells(NamedTuple):
     lower_index: int
     is_open: np.ndarray
 
-    def values_of_both(self, config, name: str) -> np.ndarray:
-        """Values of a field, or of its first record, in the outermost and inner cells, NaN if missing, [2, cells]."""
+    def values_across(self, config, name: str) -> np.ndarray:
+        """Values of a field at the start of the run, [2, cells]: outermost cells first; NaN where missing."""
         if varies_in_time(config, name):
             source = source_of(config, name)
             values = fields.evaluate_record(config, name, self.rows, self.columns, source.record_at(0)[0], source)
         else:
             values = fields.evaluate(config, name, self.rows, self.columns)
-        return self.to_two_rows(values)
+        return self.across_first(values)
 
-    def to_two_rows(self, values) -> np.ndarray:
-        """Values [rows, columns] as [2, cells]."""
+    def across_first(self, values) -> np.ndarray:
+        """Values [rows, columns] as [2, cells]; `radiation_rate` has three cells across the boundary."""
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
     def face_values(self, config, name: str) -> np.ndarray:
-        """Values on the faces between both cells, [cells]; the mean for fields at centres. See `values_of_both`."""
-        both = self.values_of_both(config, name)
+        """Values on the faces between both cells, [cells]; the mean for fields at centres. See `values_across`."""
+        both = self.values_across(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.lower_index]
 
     def describe_cells(self, where: np.ndarray) -> str:
@@ -81,13 +84,13 @@ def boundary_cells(config, name: str) -> BoundaryCells:
     along, last = np.arange(grid.nx if in_rows else grid.ny), (grid.ny if in_rows else grid.nx) - 1
     across = np.array([0, 1] if name in ("west", "south") else [last, last - 1])
     rows, columns = (across, along) if in_rows else (along, across)
-    side = BoundaryCells(name, rows, columns, in_rows, int(across[0] > 0), along)
-    inside = side.to_two_rows(fields.domain_mask(config, rows, columns, 1))[1] > 0
-    return side._replace(is_open=(side.values_of_both(config, "mask") > 0).all(axis=0) & inside)
+    side = BoundaryCells(name, rows, columns, in_rows, int(across[0] > 0), np.ones(along.size, bool))
+    inside = side.across_first(fields.domain_mask(config, rows, columns, 1))[1] > 0
+    return side._replace(is_open=(side.values_across(config, "mask") > 0).all(axis=0) & inside)
 
 
 def problems(config) -> Iterator[str]:
-    """Messages about open boundaries that are all land, and about boundary data without values where water enters."""
+    """Messages about open boundaries without water or that are too shallow, and about unusable boundary data."""
     for name, missing, cells in missing_in_sponge(config):
         if 2 * missing > cells:
             yield (
@@ -98,7 +101,7 @@ def problems(config) -> Iterator[str]:
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         if not side.is_open.any():
             yield f"open_boundaries.sides: there is no water along the {side.name} side; leave it out, or open another"
-        depth = side.values_of_both(config, "depth")
+        depth = side.values_across(config, "depth")
         shallow = side.is_open & ~((depth[0] > 0) & (depth.mean(axis=0) > 0))
         if shallow.any():
             yield (
@@ -109,19 +112,19 @@ def problems(config) -> Iterator[str]:
         for name in (name for name in boundary_fields if location_of(name) in ("centre", "v" if side.in_rows else "u")):
             missing = side.is_open & ~np.isfinite(side.face_values(config, name))
             if missing.any():
-                nearest = ""
+                distance_hint = ""
                 if not varies_in_time(config, name) and (
                     max_distance := fields.replacement_distances(config, name, side.rows, side.columns)[1]
                 ):
-                    nearest = f"; the nearest value in the file is further than {max_distance:.3g} degrees"
+                    distance_hint = f"; the nearest value in the file is further than {max_distance:.3g} degrees"
                 yield (
                     f"input.{name}: has no value at {side.describe_cells(missing)}, where both outermost cells are "
-                    f"water; give values there, or make such cells land in input.mask{nearest}"
+                    f"water; give values there, or make such cells land in input.mask{distance_hint}"
                 )
 
 
 def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
-    """A message about air pressure along an open boundary that is far from `open_boundaries.pressure`."""
+    """A message about air pressure along an open boundary that differs too much from `open_boundaries.pressure`."""
     if not uses_air_pressure(config):
         return
     standard, pressure = config.open_boundaries.pressure, side.face_values(config, "air_pressure")
@@ -143,7 +146,7 @@ def remarks(config) -> Iterator[str]:
 
 
 def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
-    """A remark on points of an open boundary where the file has land, which take the values of the nearest water."""
+    """A remark on points of an open boundary where a file has land, so that they take values of the nearest water."""
     constant_names = [name for name in boundary_data_names(config) if not varies_in_time(config, name)]
     distances = {
         name: fields.replacement_distances(config, name, side.rows, side.columns)[0] for name in constant_names
@@ -158,7 +161,7 @@ def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
 
 
 def level_without_current(config) -> Iterator[str]:
-    """Remarks on tides and varying sea level at open boundaries without a current, of which only half enters."""
+    """Remarks on tides and varying sea levels that enter with half their height, because no current is prescribed."""
     axes = sorted({AXIS_OF_SIDE[side] for side in config.open_boundaries.sides})
     flows = {axis: [f"boundary_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
     axes = [axis for axis in axes if not any(varies_in_time(config, name) for name in flows[axis])]
@@ -195,19 +198,19 @@ def incomplete_tides(config) -> Iterator[str]:
 
 
 def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
-    """Boundary data that do not cover the sponge: name, number of cells without a value, number of all its cells."""
+    """Boundary data that do not cover the sponge: name, number of its cells without a value, number of its cells."""
     if not (config.open_boundaries.sides and sponge.is_active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)
     for name in boundary_data_names(config):
         counts = np.zeros(2, np.int64)
-        number = source_of(config, name).record_at(0)[0] if varies_in_time(config, name) else 0
+        record = source_of(config, name).record_at(0)[0] if varies_in_time(config, name) else 0
         for rows in fields.row_bands(grid):
             in_sponge = sponge.relaxation_rates(config, points(grid, location_of(name), rows, columns)) > 0
             in_sponge = np.broadcast_to(
                 in_sponge * fields.wet_mask(config, rows, columns) > 0, (len(rows), len(columns))
             )
-            values = fields.evaluate_unfilled(config, name, rows, columns, number)
+            values = fields.evaluate_unfilled(config, name, rows, columns, record)
             counts += (in_sponge & ~np.isfinite(values)).sum(), in_sponge.sum()
         if counts[0]:
             yield name, *map(int, counts)
@@ -220,28 +223,28 @@ def boundary_data_names(config) -> list[str]:
 def radiation_rate(config, forward_backward: bool) -> float:
     """The fastest rate at which a cell empties through its faces on open boundaries, s-1.
 
-    A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is its depth, H_2 that of the next face inside (0 if it
-    is closed), and d the length of the cell across the boundary. This is because the level at the face is 3/2 of that
-    in the cell minus 1/2 of that in the next one, which follows the cell if waves between them are as fast as those
-    through the face.
+    A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is the depth at the face, H_2 that at the next face
+    inside (0 if this is closed), and d the length of the cell across the boundary. The reason is that the level at the
+    face is extrapolated: 3/2 of the level in the cell minus 1/2 of the level in the next cell. The latter follows the
+    former if waves between the two cells are as fast as those through the face.
 
-    The stepper `gfb` (`forward_backward`) is less stable where waves arrive in such a cell: WAVE_RATE_WEIGHT times the
-    rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
+    The stepper `gfb` (`forward_backward`) is less stable where waves arrive in such a cell. Therefore WAVE_RATE_WEIGHT
+    times the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
     grid, rate_of_cell = config.grid, {}
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
-        numbers_across, n_across = (side.rows, grid.ny) if side.in_rows else (side.columns, grid.nx)
-        second_inner = np.clip(2 * numbers_across[1:] - numbers_across[:1], 0, n_across - 1)
-        three_cells = side._replace(**{"rows" if side.in_rows else "columns": np.append(numbers_across, second_inner)})
-        outer, inner, second_depth = three_cells.values_of_both(config, "depth")
-        wet = three_cells.to_two_rows(fields.wet_mask(config, three_cells.rows, three_cells.columns))[2] > 0
+        indices_across, n_across = (side.rows, grid.ny) if side.in_rows else (side.columns, grid.nx)
+        second_inner = np.clip(2 * indices_across[1:] - indices_across[:1], 0, n_across - 1)
+        three_cells = side._replace(**{"rows" if side.in_rows else "columns": np.append(indices_across, second_inner)})
+        outer, inner, second_depth = three_cells.values_across(config, "depth")
+        wet = three_cells.across_first(fields.wet_mask(config, three_cells.rows, three_cells.columns))[2] > 0
         H, H_2 = (outer + inner) / 2, np.where(wet, inner + second_depth, 0.0) / 2
-        dx, dy = (three_cells.to_two_rows(metrics(grid, three_cells.rows)[name].centre)[1] for name in ("dx", "dy"))
+        dx, dy = (three_cells.across_first(metrics(grid, three_cells.rows)[name].centre)[1] for name in ("dx", "dy"))
         d = dy if side.in_rows else dx
         with np.errstate(invalid="ignore", divide="ignore"):
             rates = np.sqrt(config.physics.gravity * H) * (1.5 - 0.5 * np.minimum(1, H_2 / H)) / d
             waves = 2 * np.sqrt(config.physics.gravity * inner * (1 / dx**2 + 1 / dy**2))
-        cells = side.to_two_rows(side.rows[:, None] * grid.nx + side.columns[None, :])[1]
+        cells = side.across_first(side.rows[:, None] * grid.nx + side.columns[None, :])[1]
         wave_rates = np.broadcast_to(WAVE_RATE_WEIGHT * forward_backward * waves, rates.shape)
         for cell, rate, wave_rate in zip(
             cells[side.is_open], rates[side.is_open], wave_rates[side.is_open], strict=True

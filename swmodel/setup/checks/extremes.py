@@ -1,4 +1,4 @@
-"""The extremes of a run's fields, and values that it cannot use, from one sweep over bands of rows."""
+"""The extremes of the fields of a run, and values that the run cannot use, from one pass over bands of rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FieldExtremes:
 
     @property
     def has_uneven_cells(self) -> bool:
-        """Whether cells differ by more than a tenth, in thickness or length."""
+        """Whether the thickness or the size of wet cells varies by more than a tenth."""
         return any(largest > 1.1 * least for least, largest in (self.ranges[name] for name in ("h", "dx", "dy")))
 
     def max_abs(self, name: str) -> float:
@@ -43,7 +43,7 @@ class FieldExtremes:
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values, water: np.ndarray, first_row: int, variable: Variable | None = None) -> None:
-        """Add a band's values where `water` is not zero; `variable` gives their limits (None for a rate)."""
+        """Include the values of a band where `water` is not zero; `variable` has their limits (None: no limits)."""
         values = np.atleast_2d(values)
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
@@ -57,7 +57,7 @@ class FieldExtremes:
 
 
 def is_unusable(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Where values are not finite, or outside the limits of the variable."""
+    """Whether each value is not finite, or outside the limits of the variable."""
     bad = ~np.isfinite(values)
     if variable.min_value is not None:
         bad |= values <= variable.min_value if variable.exclusive_min else values < variable.min_value
@@ -134,7 +134,7 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
             values |= term.build(config, rows, columns)
     values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
     values["gravity"] = config.physics.gravity
-    sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
+    sizes = {name: metric.centre for name, metric in metrics(config.grid, rows).items() if name in ("dx", "dy")}
     rates, max_rate_before = process_rates(setup.scheme, values, **sizes), extremes.max_abs("wave_rate")
     for name, rate in (sizes | rates).items():
         extremes.include(name, rate, wet_centres, rows[0])
@@ -148,18 +148,23 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
         extremes.fastest_cell = f"{place}, {h:.4g} m of water in a cell of {dx:.4g} by {dy:.4g} m"
 
 
-#: The forward-backward stepper in a current. CURRENT_RATIOS are advection rates over rates of the shortest waves.
-#: DT_REDUCTIONS are the factors by which the largest time step is shorter than without a current
-#: (`stability.stability_limit`, all wavelengths).
+#: The largest stable time step of the forward-backward stepper in a current, from `stability.stability_limit` for waves
+#: of all lengths. CURRENT_RATIOS are the rate of advection divided by the rate of the shortest waves, DT_REDUCTIONS the
+#: time step without a current divided by that in the current.
 CURRENT_RATIOS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
 DT_REDUCTIONS = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
 
 
 def effective_wave_rate(waves, advection, forward_backward: bool, xp):
-    """The rate of waves without a current that have the largest time step of `waves` in a current, s-1, per cell.
+    """The rate of waves without a current that limit the time step as much as `waves` do in the current, s-1.
 
     Waves of length 2 pi / k have sin(k dx / 2) times the rate of the shortest waves, and sin(k dx) times the rate of
-    advection. For most steppers the largest sum of both counts; the forward-backward stepper has a limit of its own.
+    advection. For most steppers the largest sum of both over all k counts; the limit of the forward-backward stepper
+    follows from DT_REDUCTIONS.
+
+    Args:
+        waves, advection: rates of the shortest waves and of advection in each cell, s-1.
+        xp: array module.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
     factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if forward_backward else 1.0  # advection alone
@@ -176,23 +181,28 @@ def effective_wave_rate(waves, advection, forward_backward: bool, xp):
 
 
 def process_rates(scheme, values: dict, dx, dy) -> dict:
-    """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
+    """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {"wave_rate": ...}.
 
-    Each cell counts by itself, because currents may be fast where the layer is thin: in the published jet, the
-    largest speed and the largest thickness together would forbid the published time step. `values`: h, |u|, |v|,
-    gravity, coefficients and built fields.
+    Rates are computed cell by cell, because currents may be fast where the layer is thin: in the published jet, the
+    largest speed and the largest thickness together would forbid the published time step.
+
+    Args:
+        values: h, |u|, |v|, gravity, coefficients and the fields that terms build from them, SI units.
+        dx, dy: sizes of the cells, m.
     """
     h, terms = values["h"], scheme.active_terms
     xp = h.__array_namespace__()
     waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
     values = values | {"h": xp.where(h > 0, h, xp.inf)}
-    # This is |u|/dx + |v|/dy for a diagonal current, and more for one along an axis: waves run in all directions.
+    # For a diagonal current this is |u|/dx + |v|/dy. It is more along an axis, because waves run in all directions.
     advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
     rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.forward_backward, xp)}
     for process in PROCESSES:
-        acting = [term for term in terms if term.rate and term.process == process]
-        acting = [term for term in acting if not (scheme.drying and term.damping)]  # implicit where they are fast
-        separate_rates = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of fields of their own
-        summed_rate = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
+        terms_of_process = [term for term in terms if term.rate and term.process == process]
+        if scheme.drying:  # damping terms are then implicit where they are fast
+            terms_of_process = [term for term in terms_of_process if not term.damping]
+        # Terms with prognostic fields of their own act on different fields, so that their rates do not add up.
+        separate_rates = (term.rate(values, dx, dy) for term in terms_of_process if term.prognostic)
+        summed_rate = sum(term.rate(values, dx, dy) for term in terms_of_process if not term.prognostic)
         rates[f"{process}_rate"] = summed_rate + reduce(xp.maximum, separate_rates, 0.0)
     return rates

@@ -1,8 +1,8 @@
 """Stable time steps: limits of the steppers for linear equations, and the rates of a configuration.
 
-A Mode of the linear equations is dh/dt = -i w u + l h, du/dt = -i w h + l u: waves of rate w, and all other processes
-at a complex rate l, negative for damping, imaginary for rotation and advection. One step of the stepper multiplies
-(h, u) and the memory of the stepper by a matrix; dt is stable if no eigenvalue leaves the unit circle.
+A Mode obeys dh/dt = -i w u + l h, du/dt = -i w h + l u, where w is the rate of waves and l the complex rate of all
+other processes, negative for damping, imaginary for rotation and advection. One step of the stepper multiplies (h, u)
+and the memory of the stepper by a matrix; dt is stable if no eigenvalue lies outside the unit circle.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, chapters 2 and 3.
 """
@@ -22,7 +22,7 @@ from ...ocean.terms import PROCESSES
 from ...ocean.timestep import ForwardBackwardInputs, Method
 from ..setup import coriolis, method_of_options
 
-#: Rates of upwind differences divided by |u|/dx, for waves of all lengths along one axis: they lie on a circle.
+#: Complex rates of upwind differences divided by |u|/dx, for waves of all lengths along an axis; they lie on a circle.
 UPWIND_RATES = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 
 #: The process whose rate depends on the depth and the size of a cell.
@@ -31,13 +31,14 @@ WAVE_PROCESS = "gravity waves and advection"
 #: Ratio of the automatic time step to the largest stable one, because currents may grow.
 DT_SAFETY_FACTOR = 0.6
 
-#: A time step with at most this many digits is preferred to a longer one if it needs at most this fraction more steps.
+#: A time step written with at most this many characters is preferred to a longer one if the number of steps increases
+#: by at most this fraction.
 MAX_PREFERRED_DIGITS, MAX_STEP_INCREASE = 8, 0.1
 
-#: Most time steps that are tried, and significant digits of one that need not divide an interval.
+#: Largest number of time steps that are tried, and significant digits of a time step that need not divide an interval.
 MAX_CANDIDATES, DT_DIGITS = 10_000, 3
 
-#: Unit of intervals in the search for a common divisor, s.
+#: Unit in which the common divisor of intervals is computed, s.
 TICK_SECONDS = 1e-6
 
 #: The number of a step at which the stepper has its full memory.
@@ -48,7 +49,7 @@ GROWTH_TOLERANCE = 1e-6
 
 
 class Mode(NamedTuple):
-    """A solution of the linear equations, given by its rates, s-1."""
+    """A solution of the linear equations, defined by its rates, s-1."""
 
     wave_rate: float  # of gravity waves
     local_rate: complex = 0.0  # of all that acts on h and u alone
@@ -132,7 +133,8 @@ def max_stable_dt(config, extremes) -> tuple[float, str]:
         "friction, drag and sponge": stable_dt_of_modes(time, Mode(0, -damping)),
         "the Coriolis force": stable_dt_of_modes(time, Mode(0, 1j * rate.inertial)),
     }
-    limits_of_other_cells = {
+    # These processes act on other fields, or only in cells at open boundaries, so that each limits dt by itself.
+    separate_limits = {
         "the transport of tracers": stable_dt_of_modes(time, *(Mode(0, rate.transport * z) for z in UPWIND_RATES)),
         "waves through open boundaries": stable_dt_of_modes(time, Mode(0, -damping - rate.radiation))
         if rate.radiation
@@ -140,17 +142,17 @@ def max_stable_dt(config, extremes) -> tuple[float, str]:
     }
     damped_modes = (Mode(0, -damping), Mode(rate.waves, -rate.friction), Mode(rate.waves, -damping))
     joint_limit = stable_dt_of_modes(time, Mode(0, 1j * rate.inertial), *damped_modes)
-    limits |= limits_of_other_cells
-    return min(joint_limit, *limits_of_other_cells.values()), min(limits, key=limits.__getitem__)
+    limits |= separate_limits
+    return min(joint_limit, *separate_limits.values()), min(limits, key=limits.__getitem__)
 
 
 def dt_of_waves(config, extremes) -> float:
-    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or with
-    `time.cfl`
+    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or
 
         dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
 
-    with the largest |u| and h, and dx of the narrowest row with water. Infinite without any water.
+    if `time.cfl` is set. |u| is the speed from the largest |u| and the largest |v|, h the largest thickness, dx and dy
+    the smallest sizes of wet cells. The time step is infinite if all h are 0.
     """
     if config.time.cfl is None:
         return DT_SAFETY_FACTOR * max_stable_dt(config, extremes)[0]
@@ -173,7 +175,9 @@ def dt_from_state(config, extremes) -> float:
 def automatic_dt(config, extremes) -> float:
     """The time step of `dt_from_state`, rounded down to a round number, s.
 
-    It divides the intervals between records, and the length of a run in days, unless these are shorter.
+    It divides the intervals between records and the length of a run in days. If their common divisor is shorter than
+    the time step, the time step divides only `output.every`. If this is also shorter, or not set, the time step has
+    DT_DIGITS significant digits.
     """
     dt, output = dt_from_state(config, extremes), config.output
     if not 0 < dt < math.inf:
@@ -192,8 +196,8 @@ def automatic_dt(config, extremes) -> float:
 def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
     """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
-    It is the longest whose multiples have no rounding error over `records` records, or a slightly shorter one with few
-    digits. Times in files are such multiples, and programs show an error in the last bit as a nanosecond.
+    It is the longest time step whose multiples have no rounding error over `records` records, or a slightly shorter one
+    with few digits. Times in files are such multiples, and programs show an error in the last bit as a nanosecond.
     """
 
     def is_exact(steps: int) -> bool:

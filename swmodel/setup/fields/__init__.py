@@ -16,10 +16,10 @@ from .vectors import VECTOR_COMPONENTS as VECTOR_COMPONENTS
 from .vectors import has_field_source as has_field_source
 from .vectors import source_along_axes
 
-#: Most cells in a band of rows when the whole grid is checked.
+#: Largest number of cells in a band of rows when fields are read on the whole grid.
 MAX_CELLS_PER_BAND = 2**17
 
-#: Changes per metre of the last uplift: the water is lifted with the sea floor and keeps its thickness.
+#: Changes of fields per metre of the final uplift: the water is lifted with the sea floor and keeps its thickness.
 CHANGE_PER_UPLIFT = {"depth": -1.0, "eta": 1.0}
 
 
@@ -31,16 +31,17 @@ def row_bands(grid) -> Iterator[np.ndarray]:
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a field in the given rows and columns; float64, SI units.
+    """Values of a field in these rows and columns; float64, SI units.
 
-    On land, missing values and heights of land become `physics.depth` in the depth, zero in other fields. On water
-    they stay, and the check of the configuration reports them. Without a mask, cells without a value in the depth file
-    are land. Along open boundaries, a value missing in a file on a sphere is replaced by the nearest one. A field that
-    varies in time is zero here: its values come from records (`varying`).
+    Missing values on land become `physics.depth` in the depth and zero in other fields; without drying, this also
+    replaces depths that are not positive. On water such values stay, and the check of the configuration reports them.
+    Without a mask, cells without a value in a file or table of depths are land. On grids with longitudes and latitudes,
+    boundary data that a file lacks along an open boundary are replaced by the nearest values in it. A field that varies
+    in time is zero here, because its values come from records (`varying`).
 
     Args:
-        name: one of `ocean.table.INPUT_FIELDS`.
-        rows, columns: integer sequences; numbers beyond the grid wrap around to its other side.
+        name: name in `ocean.table.INPUT_FIELDS`, of a tracer, or of a coefficient.
+        rows, columns: sequences of integers; numbers beyond the grid wrap around to its other side.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies_in_time(config, name):
@@ -65,7 +66,7 @@ def final_uplift(config, rows, columns) -> np.ndarray:
 
 
 def evaluate_record(config, name: str, rows, columns, record: int, source) -> np.ndarray:
-    """As `evaluate`, for one record of a field from `source`; NaN where values are missing on water."""
+    """As `evaluate`, for one record of a field from its `source`, and without uplift; NaN where missing on water."""
     values = evaluate_unfilled(config, name, rows, columns, record, source)
     if (missing := missing_in_file(config, name, source, values, rows, columns)) is not None:
         values = evaluate_unfilled(config, name, rows, columns, record, source, missing)
@@ -73,13 +74,16 @@ def evaluate_record(config, name: str, rows, columns, record: int, source) -> np
 
 
 def evaluate_unfilled(config, name: str, rows, columns, record: int = 0, source=None, fill=None) -> np.ndarray:
-    """As `evaluate_record`, with NaN where values are missing; for `fill` see `FieldSource.read`."""
+    """As `evaluate_record`, but missing values are NaN everywhere except where `fill` is true (`FieldSource.read`)."""
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return source_along_axes(config, name, source).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values with numbers in place of NaN, and of depths that are not positive, on land and closed faces."""
+    """The values with numbers in place of NaN where the model does not need them: on land and on closed faces.
+
+    Boundary data are needed only along open boundaries. Without drying, depths that are not positive count as NaN.
+    """
     missing = ~(values > 0) if name == "depth" and not config.drying.active else np.isnan(values)
     if not missing.any():
         return values
@@ -99,7 +103,7 @@ def initial_thickness(config, depth, eta):
 
 
 def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndarray | None:
-    """Where a file on a sphere lacks values of boundary data, [rows, columns]; None: nowhere."""
+    """Where a file lacks boundary data along open boundaries, [rows, columns]; None: nowhere, or no lon and lat."""
     from_file = isinstance(source, FileSource) and not source.varies_in_time
     if not name.startswith("boundary_") or not from_file or not has_lon_lat(config.grid) or np.isfinite(values).all():
         return None
@@ -127,9 +131,9 @@ def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
         in_rows = side in ("south", "north")
         if location not in ("centre", "v" if in_rows else "u"):
             continue
-        numbers, cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
-        pair = [0, 1] if side in ("west", "south") else [cells - 2, cells - 1]
-        is_near = np.isin(numbers, pair if location == "centre" else pair[:1])
+        indices, n_cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
+        pair = [0, 1] if side in ("west", "south") else [n_cells - 2, n_cells - 1]
+        is_near = np.isin(indices, pair if location == "centre" else pair[:1])
         inner = np.array(pair[1:] if side in ("west", "south") else pair[:1])
         both = evaluate(config, "mask", pair, columns) if in_rows else evaluate(config, "mask", rows, pair)
         both = both.min(axis=0 if in_rows else 1, keepdims=True)
@@ -139,25 +143,28 @@ def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
 
 
 def wet_mask(config, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, in outermost cells at open boundaries and beyond walls; broadcasts to [rows, columns]."""
+    """1 on water, but 0 on land, in the outermost cells at open boundaries and beyond walls, [rows, columns]."""
     return water_mask(config, rows, columns, 1)
 
 
 def water_mask(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """As `wet_mask`, but 0 only in the `margin` outermost rows or columns along open boundaries."""
+    """As `wet_mask`, but 0 in the `margin` outermost rows or columns along open boundaries instead of one."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return domain_mask(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
 def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """1 on outermost water at open boundaries, in west and east, and in south and north; [1, 1] if there are none."""
+    """1 in the outermost wet cells at open boundaries in the west and east, and the same in the south and north.
+
+    The masks are [rows, columns], or zero with the shape [1, 1] if both boundaries are closed.
+    """
     grid, sides, masks = config.grid, config.open_boundaries.sides, []
     rows, columns = np.asarray(rows)[:, None], np.asarray(columns)[None, :]
-    for numbers, cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):
+    for indices, n_cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):
         if not {low, high} & set(sides):
             masks.append(np.zeros((1, 1)))
             continue
-        outermost = (numbers == 0) & (low in sides) | (numbers == cells - 1) & (high in sides)
+        outermost = (indices == 0) & (low in sides) | (indices == n_cells - 1) & (high in sides)
         outermost_water = outermost * water_mask(config, rows[:, 0], columns[0])
         masks.append(np.broadcast_to(outermost_water, (rows.size, columns.size)))
     return tuple(masks)

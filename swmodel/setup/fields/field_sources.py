@@ -60,18 +60,18 @@ class FieldSource:
         return 0
 
     def frame(self, record: int = 0) -> Frame:
-        """The axes along which components of vectors are given; None: eastward and northward."""
+        """The frame whose axes the components of vectors follow; None: eastward and northward."""
         return None
 
     def check(self) -> None:
         """Raise InputError if a file does not hold the field on this grid."""
 
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
-        """Values in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
+        """Values in rows and columns within the grid, float64, which broadcast to these; NaN where missing.
 
         Args:
             record: number of the record in time.
-            location: where on the C-grid the points are; "": where the field is.
+            location: location of the points on the C-grid; "": that of the field.
             fill: where the nearest value in a file replaces a missing one, [rows, columns]; None: nowhere.
         """
         raise NotImplementedError
@@ -188,7 +188,7 @@ class FileSource(FieldSource):
             pass
 
     def variable_at(self, location: str = ""):
-        """The Variable of the field, at this location."""
+        """The Variable of the field at `location`; "": at that of the field."""
         variable = variable_in_run(self.name, self.config.physics)
         return variable._replace(location=location or variable.location)
 
@@ -273,7 +273,7 @@ class RecordsSource(FileSource):
 
 @dataclass(frozen=True, eq=False)
 class BarrierSource(FieldSource):
-    """The height of the crests of barriers along an axis. Between its records in time, gates move linearly."""
+    """The heights of the crests of barriers on faces of one axis. Gates move linearly between its records in time."""
 
     config: Config
     name: str
@@ -285,7 +285,7 @@ class BarrierSource(FieldSource):
 
     @property
     def varies_in_time(self):
-        return len(self.times) > 2
+        return len(self.times) > 2  # without gates there are two times
 
     def read(self, rows, columns, record=0, location="", fill=None):
         try:
@@ -304,7 +304,7 @@ class BarrierSource(FieldSource):
 class RiversSource(RecordsSource):
     """A field of the tables [[river]]: inflow and drainage in m s-1, or the concentration of a tracer in their water.
 
-    It has a record at each time that is in the series of any of the rivers.
+    It has a record at each time in the series of any of its rivers, within the range that all of them share.
     """
 
     entry: str = ""

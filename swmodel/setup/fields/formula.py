@@ -69,11 +69,11 @@ def position_problems(config: Config, formulas: Iterable) -> Iterator[str]:
         together = np.broadcast_to(formula.read(rows, columns), (len(rows), len(columns)))
         tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
         for at in (0, -1):
-            row, column, one = rows[at], columns[at], together[at, at]
+            row, column, value_together = rows[at], columns[at], together[at, at]
             alone = formula.read(rows[[at]], columns[[at]])[0, 0]
-            if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
+            if not np.isclose(alone, value_together, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
-                    f"{formula.label}: is {alone:.6g} at row {row}, column {column} alone, but {one:.6g} "
+                    f"{formula.label}: is {alone:.6g} at row {row}, column {column} alone, but {value_together:.6g} "
                     "together with other points; must depend only on the position of a point"
                 )
                 break

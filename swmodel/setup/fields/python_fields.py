@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LocalArray:
-    """Values [y, x] of the part of the grid that this process has (`swmodel.local`).
+    """Values [y, x] of the part of the grid that this process computes (`swmodel.local`).
 
     Until all parts are gathered it acts as a PythonField: a table that does not vary in time.
     """
@@ -139,18 +139,24 @@ def with_python_inputs(
     fields: Iterable[str],
     terms: Iterable[str],
     sources: Mapping[str, Any],
-    objects: Iterable[Term],
+    term_objects: Iterable[Term],
     parameters: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The configuration with inputs from Python: the texts that a run records, and the objects themselves."""
+    """The configuration with other inputs from Python: the texts that a run records, and the objects themselves.
+
+    Args:
+        fields, terms: a text for each, its name or "NAME SHA-256".
+        sources: {name of a field: PythonField or LocalArray}.
+        parameters: {name of a term: vector, float64}; None: those of `config`.
+    """
     python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
-    python._sources, python._terms = dict(sources), tuple(objects)
+    python._sources, python._terms = dict(sources), tuple(term_objects)
     python._parameters = dict(config.python._parameters if parameters is None else parameters)
     return config.model_copy(update={"python": python})
 
 
 def field_names(config: Config) -> tuple[str, ...]:
-    """The names that a source may give: fields of the table, arrays by their elements, and tracers."""
+    """The names of all fields that a source may provide: those of the table, elements of arrays, and tracers."""
     present_constituents = ("", *config.open_boundaries.constituents)
     table_fields = (
         name for name in INPUT_FIELDS if (index_of(name) or present_constituents)[0] in present_constituents
@@ -159,6 +165,7 @@ def field_names(config: Config) -> tuple[str, ...]:
 
 
 def user_coefficients(terms: Iterable[Term]) -> dict[str, Variable]:
+    """{name: coefficient} for the coefficients of terms that are not in the table of the model's variables."""
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
 
 
@@ -183,7 +190,7 @@ def user_terms_of(config: Config) -> tuple[Term, ...]:
 
 
 def formula_sources(config: Config) -> list[FormulaSource]:
-    """The functions of the points that give fields, from the case or from Python."""
+    """The sources of all fields that functions of the points define, from the case or from Python."""
     python, of_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
     names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
     return [field for field in (source_of(config, name) for name in names) if isinstance(field, FormulaSource)]

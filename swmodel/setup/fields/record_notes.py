@@ -1,8 +1,8 @@
 """Checksums of fields that are not part of the configuration, so that a run does not continue with other fields.
 
 A field from Python is recorded by the SHA-256 of its values, which the processes also compare. For records in files, a
-restart file has the dates up to the last step, and checksums of the two records around this step. Only these two are
-read again and compared, so that users may add later records.
+restart file contains a checksum of the dates up to the last step, and checksums of the two records around this step.
+Only these two records are read again and compared, so that users may add later records.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def record_checksum(config, name: str, number: int, source) -> int:
 def additive_checksum(values: np.ndarray, rows, columns, nx: int) -> int:
     """The sum over cells of a hash of value and position, modulo 2^64, so that parts of a grid of nx columns add up."""
     cell_numbers = np.asarray(rows)[:, None].astype(np.uint64) * np.uint64(nx) + np.asarray(columns).astype(np.uint64)
-    bits = np.ascontiguousarray(values + 0.0).view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    values = values + 0.0  # -0.0 becomes 0.0
+    bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)
     return int(hash_bits(bits ^ hash_bits(cell_numbers)).sum(dtype=np.uint64))
 
 

@@ -15,7 +15,7 @@ from .netcdf_input import InputError
 
 #: Largest distance between a record and a whole step that counts as rounding, in time steps.
 MAX_RECORD_ROUNDING_STEPS = 1e-6
-#: Steps that a value which stays for ever is kept: all that a run may have.
+#: Length of the interval after the last record of a value that no longer changes, steps. No run has more steps.
 FOREVER_STEPS = 2.0**31
 #: The length of the shortest year of all calendars, days.
 MIN_YEAR_DAYS = 360.0
@@ -24,10 +24,16 @@ MIN_YEAR_DAYS = 360.0
 def find_record(
     config, label: str, seconds: np.ndarray, dates, step: int, keeps_last: bool = False
 ) -> tuple[int, RecordInterval]:
-    """The number of the last record at or before the start of a step, and the interval to the next, from their times.
+    """The number of the last record at or before the start of a step, and the RecordInterval to the next record.
 
-    `keeps_last`: whether the last record holds for the rest of the run. InputError: the records, which messages call
-    `label`, do not cover the step; a record at its start is enough.
+    Args:
+        label: name of the records in messages.
+        seconds, dates: times of the records, s since the start of the run, and in words.
+        keeps_last: whether the last record holds for the rest of the run.
+
+    Raises:
+        InputError: the records begin after the start of the step, or end a step or more before it, or there is only
+            one record.
     """
     record_steps = round_record_steps(seconds / time_step_of(config))
     if keeps_last:
@@ -52,19 +58,19 @@ def interval_at(record_steps: np.ndarray, step: int) -> tuple[int, RecordInterva
 
 
 def finite_interval(before: float, after: float) -> RecordInterval:
-    """The RecordInterval; in place of an infinite one, one that no run exceeds."""
+    """The RecordInterval from `before` to `after`, steps; an infinite `after` becomes one that no run reaches."""
     return RecordInterval(before, before + FOREVER_STEPS if after == np.inf else after)
 
 
 def time_step_of(config) -> float:
-    """The time step, s; 1 s before it is known, for callers that need only the kinds of fields."""
+    """The time step, s; 1 s while it is unknown, for callers that need only the kinds of sources."""
     return config.time.dt or 1.0
 
 
 def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
-    """Times of records in steps, without the rounding errors of whole numbers."""
+    """Times of records in steps, rounded to a whole number if they are within MAX_RECORD_ROUNDING_STEPS of it."""
     nearest = np.rint(record_steps)
-    with np.errstate(invalid="ignore"):  # an infinite time is its own nearest one
+    with np.errstate(invalid="ignore"):  # inf - inf
         difference = np.abs(record_steps - nearest)
     return np.where(difference < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
 

@@ -1,4 +1,4 @@
-"""The tables [[river]]: their series of discharge, their cells, and which fields they give."""
+"""The tables [[river]]: their series of discharge, their cells, and the fields that they contribute to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DISCHARGE_UNITS = "m3 s-1"
 COLUMNS = ("time", "discharge")
 #: The first bytes of NetCDF files, and of those in HDF5.
 NETCDF_SIGNATURES = (b"CDF", b"\x89HDF")
-#: The sign of the discharge that each field is made of.
+#: The sign of the discharges that contribute to each field.
 DISCHARGE_SIGNS = {RIVER_INFLOW.name: 1.0, DRAINAGE.name: -1.0}
 
 
@@ -75,12 +75,12 @@ def tracers_in_rivers(config) -> set[str]:
 
 
 def contributes(config, river, sign: float) -> bool:
-    """Whether the discharge of a river has this sign at any time; zero counts as positive."""
+    """Whether the discharge of a river has this sign at any time; one that is always zero counts as positive."""
     if not river.series:
         return sign * (river.discharge or 0.0) > 0 or (sign > 0 and not river.discharge)
     try:
         discharge = series_of_river(config, river).discharge
-    except InputError:  # which the check of the configuration reports
+    except InputError:  # the check of the configuration reports it
         return sign > 0
     return bool((sign * discharge > 0).any()) or (sign > 0 and not discharge.any())
 
@@ -105,15 +105,15 @@ def cells_of_river(config, river, is_interior_water: Callable) -> RiverCells:
     rows_away = np.minimum(rows_away, grid.ny - rows_away) if grid.periodic_y else rows_away
     rows = np.flatnonzero(rows_away <= river.radius / points(grid, "centre", [row], [column]).dy + 1)
     is_near = distances_from(grid, place, points(grid, "centre", rows, columns)) <= river.radius
-    found = np.argwhere(is_near & is_interior_water(config, rows, columns))
-    found = np.concatenate([np.array([[row, column]]), np.stack([rows[found[:, 0]], found[:, 1]], axis=1)])
-    rows, columns = np.unique(found, axis=0).T
+    nearby = np.argwhere(is_near & is_interior_water(config, rows, columns))
+    cells = np.concatenate([np.array([[row, column]]), np.stack([rows[nearby[:, 0]], nearby[:, 1]], axis=1)])
+    rows, columns = np.unique(cells, axis=0).T
     area = metrics(grid, rows)["area"].centre
     return RiverCells(rows, columns, float(np.broadcast_to(area, (len(rows), 1)).sum()))
 
 
 def series_of_river(config, river) -> DischargeSeries:
-    """The series of a river. InputError: its file does not hold one."""
+    """The series of a river. InputError: its file does not contain a series."""
     label = f'the river "{river.name}": {river.series}'
     entry = parse_entry(river.series)
     return read_series(river.series, label, config.time, entry.file_stamps() if os.path.exists(entry.path) else ())
@@ -176,8 +176,8 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
             raise InputError(f"{label}: the file has no variable {entry.name}; it has {', '.join(map(str, variables))}")
         factors = {
             name: factor
-            for name, one in variables.items()
-            if is_numeric(one) and (factor := conversion_factor(str(one.attrs.get("units", "")), DISCHARGE_UNITS))
+            for name, each in variables.items()
+            if is_numeric(each) and (factor := conversion_factor(str(each.attrs.get("units", "")), DISCHARGE_UNITS))
         }
         names = [entry.name] if entry.name else [*map(str, factors)]
         if len(names) != 1:
@@ -190,14 +190,14 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
             raise InputError(f'{label}: is in "{variable.attrs.get("units", "")}", not in {DISCHARGE_UNITS}')
         if max(variable.sizes.values(), default=0) != variable.size:
             raise InputError(f"{label}: has the dimensions {dict(variable.sizes)}, not time alone")
-        if (found := find_record_times(dataset, variable)) is None:
+        if (record_times := find_record_times(dataset, variable)) is None:
             raise InputError(f'{label}: has no times; their units must be like "hours since 2020-01-01"')
-        seconds, dates = seconds_and_dates(found[1], time, label)
+        seconds, dates = seconds_and_dates(record_times[1], time, label)
         return seconds, np.ravel(read_values(variable)), factors[names[0]], dates
 
 
 def read_text_series(path: str, label: str, time) -> tuple:
-    """Times, s, discharge, its factor to m3 s-1, and dates from the columns `time` and `discharge` of a text file.
+    """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from the columns of a text file.
 
     A time is a date, or a number since the start of the run, in s or the unit that follows the name, "time (hours)".
     """
@@ -234,7 +234,10 @@ def number_of_text(text: str, context: str) -> float:
 
 
 def seconds_of_text(text: str, unit_seconds: float, context: str, time) -> float:
-    """The time of a row, a date or a number of units, in s since the start of the run. InputError: it is neither."""
+    """The time of a row, s since the start of the run, from a date or a number of units of `unit_seconds`.
+
+    InputError: the text is neither a date nor a number.
+    """
     import cftime
 
     with suppress(ValueError):
@@ -254,7 +257,7 @@ def seconds_of_text(text: str, unit_seconds: float, context: str, time) -> float
 
 
 def joint_times(config, rivers) -> np.ndarray:
-    """The times of the rows of all series, s, in the range that they share."""
+    """The times of the rows of all series, s since the start of the run, within the range that all series share."""
     series = [series_of_river(config, river) for river in rivers if river.series]
     first, last = max(each.seconds[0] for each in series), min(each.seconds[-1] for each in series)
     times = np.unique(np.concatenate([each.seconds for each in series]))
@@ -262,7 +265,7 @@ def joint_times(config, rivers) -> np.ndarray:
 
 
 def conflicting_cells(config, is_interior_water: Callable) -> Iterator[str]:
-    """Messages about rivers that share a cell but not the concentrations of its water."""
+    """Messages about rivers that share a cell but have different concentrations."""
     of_cell: dict[tuple[int, int], Any] = {}
     for river in rivers_of_field(config, RIVER_INFLOW.name):
         cells = cells_of_river(config, river, is_interior_water)
@@ -271,6 +274,6 @@ def conflicting_cells(config, is_interior_water: Callable) -> Iterator[str]:
             if other.tracers != river.tracers:
                 yield (
                     f'forcing.rivers: "{other.name}" and "{river.name}" share the cell in row {cell[0]}, column '
-                    f"{cell[1]}, but have other concentrations; move one, or give both the same tracers"
+                    f"{cell[1]}, but have different concentrations; move one, or give both the same tracers"
                 )
                 break

@@ -31,12 +31,12 @@ def newest_restart_file(path: str) -> str:
     if not os.path.isdir(path) or os.path.isfile(os.path.join(path, "zarr.json")):
         return path
     folder = os.path.join(path, RESTART_FOLDER)
-    found = [
+    names = [
         name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if RESTART_NAME_PATTERN.fullmatch(name)
     ]
-    if not found:
+    if not names:
         raise InputError(f"{path} contains no restart file; give the folder of a run, or a restart file")
-    return os.path.join(folder, max(found))
+    return os.path.join(folder, max(names))
 
 
 def read_header(path: str) -> tuple[dict[str, Any], float, dict[str, int]]:
@@ -56,12 +56,15 @@ def read_header(path: str) -> tuple[dict[str, Any], float, dict[str, int]]:
 
 
 def keys_from_state(path: str) -> dict[tuple[str, str], str]:
-    """The keys of a run that starts at the date of the state: `time.start`, and `tide.ramp` if the ramp is over."""
+    """{(section, key): value} for a run that starts from a state: the date of the state as `time.start`, if it has one.
+
+    If the state is from after the ramp of the tide, `tide.ramp` is "none".
+    """
     tables, seconds, _ = read_header(path)
     time, ramp = SimpleNamespace(**tables["time"]), tables.get("tide", {}).get("ramp", "none")
-    found = {("tide", "ramp"): "none"} if ramp != "none" and ramp <= seconds else {}
+    keys = {("tide", "ramp"): "none"} if ramp != "none" and ramp <= seconds else {}
     date = (start_date(time) + timedelta(seconds=seconds)).isoformat() if time.start else ""
-    return found | ({("time", "start"): date} if date else {})
+    return keys | ({("time", "start"): date} if date else {})
 
 
 def problems(config: Config, names: tuple[str, ...]) -> Iterator[str]:

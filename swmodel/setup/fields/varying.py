@@ -50,7 +50,7 @@ def contains_window(outer: Window, inner: Window) -> bool:
 
 
 class VaryingCoefficients:
-    """The records of the varying coefficients `names` during a run, each of which is read once.
+    """The records of the varying coefficients `names` during a run; each record is read once.
 
     The object keeps the records before and after the current step, and those that were read ahead, in every Window that
     has been asked for. If a Window lies within another, only the values of the larger one are kept.
@@ -68,7 +68,10 @@ class VaryingCoefficients:
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """The params of these coefficients from `step` on; row and column numbers wrap around the grid."""
+        """The records and numbers from which these coefficients are interpolated from `step` on, by name in the params.
+
+        Row and column numbers wrap around the grid.
+        """
         values = {}
         for name, source in self.sources.items():
             number, interval = source.record_at(step)

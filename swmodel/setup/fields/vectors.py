@@ -16,7 +16,7 @@ from .rivers import rivers_of_field
 if TYPE_CHECKING:
     from ...config.options.model import Config
 
-#: The pair of components along x and y, by the name of each.
+#: The pair of components along x and y, by the name of either component.
 VECTOR_COMPONENTS = {
     name: pair
     for pair in (
@@ -34,9 +34,9 @@ VECTOR_COMPONENTS = {
 class RotatedSource(FieldSource):
     """A component along an axis of the grid, of a vector whose sources may refer to another frame.
 
-    Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
-    along the axes of the grid, files on a rotated-pole or projected grid those along its axes. `source`,
-    `other_source`: sources of this and the other component; a ConstantSource counts as zero.
+    Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have
+    components along the axes of the model's grid, files on a rotated-pole or projected grid along the axes of their
+    own grid. `source`, `other_source`: sources of this and the other component; a ConstantSource counts as zero.
     """
 
     config: Config
@@ -72,13 +72,13 @@ class RotatedSource(FieldSource):
         )
 
     def frames(self, record: int) -> set[Frame]:
-        """The frames of the axes of both components, at one record."""
+        """The frames of both components; of this one only, at one record, if it varies in time."""
         if self.source.varies_in_time:
             return {self.source.frame(record)}
         return {each.frame() for each in (self.source, self.other_source) if not isinstance(each, ConstantSource)}
 
     def can_rotate(self, frames: set[Frame], record: int) -> bool:
-        """Whether both components refer to one frame and one time; one of two functions may be zero."""
+        """Whether both components refer to one frame and one time; of eastward and northward, one may be a number."""
         source, other_source = self.source, self.other_source
         if source.varies_in_time:
             same_frame = other_source.varies_in_time and {other_source.frame(record)} == frames

@@ -43,10 +43,10 @@ class CrossSections(NamedTuple):
     """The sections of a run, `output.sections`, and the points of the state that they need.
 
     Attributes:
-        ends: both ends of each section, at corners of cells, [n, 4].
-        lengths: lengths of the faces of all sections, m.
-        first_faces: index of the first face of the next section, [n - 1].
-        points: velocity at each face, then thickness on both its sides.
+        ends: positions of the start and the end of each section, at corners of cells, in m or degrees, [n, 4].
+        lengths: lengths of the faces of all sections, m, with the signs of SectionFaces.
+        first_faces: index of the first face of each section except the first section, [n - 1].
+        points: velocity at each face, then thickness in the cells on both its sides.
     """
 
     names: list[str]
@@ -79,8 +79,9 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
         np.concatenate([rows, rows, (rows + (axis == 0)) % grid.ny]),
         np.concatenate([columns, columns, (columns + (axis == 1)) % grid.nx]),
     )
-    ends, cuts = [each.ends.ravel() for each in sections], np.cumsum([len(each.faces.axis) for each in sections])[:-1]
-    return CrossSections([line.name for line in tables], np.array(ends), lengths, cuts, points)
+    ends = np.array([section.ends.ravel() for section in sections])
+    first_faces = np.cumsum([len(section.faces.axis) for section in sections])[:-1]
+    return CrossSections([line.name for line in tables], ends, lengths, first_faces, points)
 
 
 def cross_section(config, table) -> CrossSection:
@@ -99,16 +100,16 @@ def cross_section(config, table) -> CrossSection:
 def straight_section(
     config, axis: str, position: float, start: float | None = None, end: float | None = None
 ) -> CrossSection:
-    """The CrossSection along the faces nearest to `position` on an axis, from `start` to `end` on the other one.
+    """The CrossSection along the faces nearest to `position` on `axis`, x or y, from `start` to `end` on the other.
 
-    Positions are in m or degrees; None: the edge of the domain. Of faces at both ends only the part inside counts. Flow
-    along the axis is positive.
+    Positions are in m or degrees; None: the edge of the domain. Faces at both ends count with the fraction of their
+    length that is inside. Flow in the direction of `axis` is positive.
     """
     axis_across, axis_along = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
     label, domain_ends = f"the section {axis_across.describe_position(position, 6)}", axis_along.edges
     start, end = (
-        coast if given is None else position_in_domain(axis_along, label, given)
-        for given, coast in zip((start, end), domain_ends, strict=True)
+        edge if end_position is None else position_in_domain(axis_along, label, end_position)
+        for end_position, edge in zip((start, end), domain_ends, strict=True)
     )
     if not start < end:
         raise UsageError(f"{label}: from={start:g} is not below to={end:g}")
@@ -120,7 +121,7 @@ def straight_section(
     fraction = np.clip(np.minimum(edges[1], end) - np.maximum(edges[0], start), 0, None) / axis_along.spacing
     faces = SectionFaces(*(each[fraction > 0] for each in faces._replace(lengths=faces.lengths * fraction)))
     position = axis_across.edges[0] + (face + 1) * axis_across.spacing
-    ends = np.array([(position, way) if axis == "x" else (way, position) for way in (start, end)])
+    ends = np.array([(position, along) if axis == "x" else (along, position) for along in (start, end)])
     return section_of_faces(faces, ends, f"{label} from {start:g} to {end:g} {axis_along.unit}")
 
 
@@ -132,7 +133,7 @@ def section_of_faces(faces: SectionFaces, ends: np.ndarray, label: str) -> Cross
 
 
 def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
-    """The SectionFaces along a path of corners, only those between two wet cells."""
+    """The SectionFaces between two wet cells along a path of corners, whose indices are rows[n] and columns[n]."""
     grid, d_row, d_column = config.grid, np.diff(rows), np.diff(columns)
     flows_in_x, row, column = faces_between(rows, columns)
     rows_read, columns_read = (np.arange(each.min(), each.max() + 2) for each in (row, column))

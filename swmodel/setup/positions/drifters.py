@@ -12,7 +12,7 @@ from ...ocean.places import position_in_table, position_keys
 from .gauges import positions_on_water
 from .stencils import neighbourhood_values
 
-#: Most drifters of a run.
+#: Largest number of drifters in a run.
 MAX_DRIFTERS = 100_000
 
 #: What locates a drifter: its cell (the row is -1 after it has left), and its offsets from the cell's centre, cells.
@@ -20,9 +20,10 @@ ROW, COLUMN, NORTH, EAST = FIELD_NAMES = tuple(f"drifter_{name}" for name in ("r
 
 
 def initial_drifters(config) -> dict[str, np.ndarray]:
-    """The FIELD_NAMES of all drifters at their start, [n], int32 and the run's precision, by a checked configuration.
+    """{name in FIELD_NAMES: values [n]} of all drifters at their start; the configuration must have been checked.
 
-    Offsets are at least -1/2 and below 1/2. They are more accurate than positions, which would lose digits.
+    Rows and columns are int32. Offsets have the precision of the run; they are at least -1/2 and below 1/2, and keep
+    digits that positions in this precision would lose.
     """
     (of_x, of_y), (x, y) = axes(config.grid), start_positions(config)[0].T
     rows, columns = cells_containing(config.grid, x, y)
@@ -43,32 +44,36 @@ def drifter_positions(grid, drifters: dict[str, np.ndarray]) -> dict[str, np.nda
     """x and y in m, or lon and lat in degrees, of the drifters with these FIELD_NAMES; NaN for those that have left."""
     pairs = zip(axes(grid), ((COLUMN, EAST), (ROW, NORTH)), strict=True)
     along = (
-        axis.first + (drifters[cell] + drifters[away].astype(np.float64)) * axis.spacing for axis, (cell, away) in pairs
+        axis.first + (drifters[index] + drifters[offset].astype(np.float64)) * axis.spacing
+        for axis, (index, offset) in pairs
     )
     coordinates = from_grid_axes(grid, *(np.where(drifters[ROW] < 0, np.nan, each) for each in along))
     return dict(zip(coordinate_names_and_unit(grid)[0], coordinates, strict=True))
 
 
 def start_positions(config) -> tuple[np.ndarray, list[str]]:
-    """The positions of all drifters along the axes of the grid, [n, 2], in the order of the tables; and problems."""
+    """The start positions of all drifters along the axes of the grid, [n, 2], in the order of the tables; and problems.
+
+    If there are problems, no positions are returned.
+    """
     tables = {f"drifters, number {number}": table for number, table in enumerate(config.output.drifters, 1)}
-    single, positions_of, errors = {}, {}, []
+    single_starts, positions_of, errors = {}, {}, []
     for label, table in tables.items():
         try:
             if table.box is not None and (table.spacing is None or table.at or position_keys(table)):
                 raise UsageError(f"{label}: a box needs a spacing, and excludes other positions")
             if table.box is None:
-                single[label] = start_of_drifter(config, table, label)
+                single_starts[label] = start_of_drifter(config, table, label)
             else:
                 positions_of[label] = lattice_positions(config, table, label)
         except UsageError as error:
             errors.append(str(error))
-    along, problems = positions_on_water(config, [*single.values()], [*single])
-    positions_of |= {label: [place] for label, place in zip(single, along, strict=False)}
+    along, problems = positions_on_water(config, [*single_starts.values()], [*single_starts])
+    positions_of |= {label: [position] for label, position in zip(single_starts, along, strict=False)}
     problems += errors
     if not problems and (total := sum(map(len, positions_of.values()))) > MAX_DRIFTERS:
         problems.append(f"{total} drifters are more than {MAX_DRIFTERS}")
-    in_order = [positions_of[what] for what in tables] if not problems else []
+    in_order = [positions_of[label] for label in tables] if not problems else []
     return np.concatenate(in_order, dtype=np.float64) if in_order else np.empty((0, 2)), problems
 
 
@@ -82,9 +87,9 @@ def start_of_drifter(config, table, label: str) -> tuple[float, float]:
 
 
 def lattice_positions(config, table, label: str) -> np.ndarray:
-    """The positions on water of the lattice in a box, along the axes of the grid, [n, 2], row by row from its corner.
+    """The points on water of the lattice in a box, along the axes of the grid, [n, 2], row by row from the south-west.
 
-    UsageError: there are none, or far too many.
+    UsageError: the box has no such points, or the lattice is far too large.
     """
     west, east, south, north = table.box
     counts = [int((high - low) / table.spacing + 1e-9) + 1 for low, high in ((west, east), (south, north))]
@@ -103,11 +108,11 @@ def lattice_positions(config, table, label: str) -> np.ndarray:
             for at, (low, high) in zip((x, y), (a.edges for a in axes(config.grid)), strict=True)
         ]
     )
-    found = np.stack([x, y], axis=1)[is_inside]
-    found = found[neighbourhood_values(config, *cells_containing(config.grid, *found.T))[:, 0, 0] != 0]
-    if not len(found):
+    positions = np.stack([x, y], axis=1)[is_inside]
+    positions = positions[neighbourhood_values(config, *cells_containing(config.grid, *positions.T))[:, 0, 0] != 0]
+    if not len(positions):
         raise UsageError(f"{label}: the box has no water")
-    return found
+    return positions
 
 
 def problems(config) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Positions from a user, within the domain and on water; the gauges of a run. NumPy only."""
+"""Checks that positions from a user are within the domain and on water, and the gauges of a run. NumPy only."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from ..fields.varying import read_record
 from ..setup import Setup
 from .stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 
-#: Most positions on land for which a message names the nearest water, as the search covers the whole grid.
+#: Largest number of positions on land whose messages name the nearest water, because each search covers the whole grid.
 MAX_WATER_SEARCHES = 10
 
 
 class Station(NamedTuple):
-    """A position along the axes, the four cells around it, [4] each, and their bilinear weights, zero on land."""
+    """A position along the axes of the grid, m or degrees, the four cells around it and their weights, [4] each."""
 
     x: float
     y: float
@@ -71,8 +71,9 @@ class Gauges(NamedTuple):
         positions: x and y in m, or longitude and latitude, [2, n].
         depth: resting depth there, m, interpolated like eta, [n].
         distance_to_water: distance to the nearest centre of a wet cell, m, [n].
-        points: points to read from the state: for each field of `prognostic_names`, four for each gauge.
-        prognostic_names: {name of a series: its prognostic fields}; a concentration may have content and thickness.
+        points: points to read from the state: for each field in `prognostic_names`, four around each gauge.
+        prognostic_names: {name of a series: prognostic fields that it is computed from}, for a concentration the
+            concentration itself, or content and thickness.
         weights: {name of a series: bilinear weights [n, 4]}.
         centre_depths: depths at the four centres, in the precision of the run, [n, 4].
         rotation: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None if it is zero.
@@ -94,27 +95,28 @@ class Gauges(NamedTuple):
     remaining_uplift: Callable[[np.ndarray], np.ndarray] | None = None
 
     def nearest_values(self, values: np.ndarray) -> np.ndarray:
-        """Of values [..., n, 4] at four centres, those at the centre nearest to each gauge, [..., n]."""
+        """The values at the centre nearest to each gauge, [..., n], from those at four centres, [..., n, 4]."""
         nearest_centre = np.argmax(self.weights["eta"], axis=-1)[:, None]
         return np.take_along_axis(values, np.broadcast_to(nearest_centre, (*values.shape[:-1], 1)), axis=-1)[..., 0]
 
     def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
-        """The series [k, n], float64, from the values [k, m] of the points after k numbers of steps.
+        """The series [k, n], float64, from the values [k, m] of the points after the numbers of steps `steps`, [k].
 
         Sums over the four points have a fixed order, so that bits do not depend on the layout. With drying, levels and
-        concentrations are those of wet cells. While the nearest cell is dry they are NaN, and h, u and v are 0.
+        concentrations are means over wet cells. While the cell nearest to a gauge is dry, its level and concentrations
+        are NaN, and its h, u and v are 0.
         """
         parts = iter(np.split(point_values.astype(np.float64), sum(map(len, self.prognostic_names.values())), axis=1))
         series, wet, dry = {}, None, None
         depth_now = self.centre_depths + (self.remaining_uplift(steps) if self.remaining_uplift else 0.0)
         for name, prognostic in self.prognostic_names.items():
             values, *thickness = (next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic)
-            if self.wet_thickness is not None and dry is None:  # the first series is that of the level
+            if self.wet_thickness is not None and dry is None:  # the first series is eta, from the thickness
                 wet = values > self.wet_thickness
                 dry = ~self.nearest_values(wet)
             if name == "eta":
                 values = values - depth_now
-            elif thickness:  # of a content, whose concentration is the series
+            elif thickness:  # `values` are contents, and the series is the concentration
                 with np.errstate(divide="ignore", invalid="ignore"):
                     values = values / thickness[0]
             needs_water = dry is not None and name not in ("h", "u", "v")
@@ -198,16 +200,16 @@ def make_remaining_uplift(config, stencil) -> Callable[[np.ndarray], np.ndarray]
     def remaining_uplift(steps: np.ndarray) -> np.ndarray:
         values = []
         for step in steps.tolist():
-            number, span = source.record_at(step)
+            number, interval = source.record_at(step)
             before, after = record_values(number), record_values(number + 1)
-            values.append(before + (step - span.before) / (span.after - span.before) * (after - before))
+            values.append(before + (step - interval.before) / (interval.after - interval.before) * (after - before))
         return record_values(source.last_record) - np.reshape(values, (len(steps), *stencil.rows.shape))
 
     return remaining_uplift
 
 
 def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Distances to the nearest centres of wet cells from positions on water (along the axes), m, [n]."""
+    """Distances from positions on water (along the axes of the grid) to the nearest centres of wet cells, m, [n]."""
     rows, columns = cells_containing(config.grid, x, y)
     wet = neighbourhood_values(config, rows - 1, columns - 1)
     (of_x, of_y), distance = axes(config.grid), np.full(x.shape, np.inf)
@@ -239,11 +241,16 @@ def duplicate_names(tables, key: str) -> Iterator[str]:
 
 
 def positions_on_water(
-    config, positions_given: Sequence[tuple[float, float]], labels: Sequence[str]
+    config, positions: Sequence[tuple[float, float]], labels: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
-    """Those positions (m, or longitude and latitude) that are on water, along the grid's axes, [n, 2]; and problems."""
+    """The positions on water, converted to the axes of the grid, [n, 2], and a message for each of the others.
+
+    Args:
+        positions: in m, or longitudes and latitudes.
+        labels: names of the positions in messages.
+    """
     within_domain, problems = [], []
-    for position, label in zip(positions_given, labels, strict=True):
+    for position, label in zip(positions, labels, strict=True):
         along = zip(axes(config.grid), to_grid_axes(config.grid, *position), strict=True)
         try:
             within_domain.append(([position_in_domain(axis, label, float(at)) for axis, at in along], position, label))
@@ -271,12 +278,12 @@ def on_land_problem(config, position: tuple[float, float], label: str) -> str:
 
 
 def nearest_water(config, position: tuple[float, float]) -> tuple[float, tuple[float, float]]:
-    """Distance in m, and position in m or degrees, of the nearest centre of a wet cell."""
+    """The distance to the nearest centre of a wet cell, m, and its position, m or degrees."""
     grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
     for rows in fields.row_bands(grid):
-        away = distances_from(grid, position, points(grid, "centre", rows, columns))
-        away = np.where(fields.wet_mask(config, rows, columns) != 0, away, np.inf)
-        j, i = np.unravel_index(np.argmin(away), away.shape)
-        best = min(best, (float(away[j, i]), int(rows[j]), int(i)))
+        distances = distances_from(grid, position, points(grid, "centre", rows, columns))
+        distances = np.where(fields.wet_mask(config, rows, columns) != 0, distances, np.inf)
+        j, i = np.unravel_index(np.argmin(distances), distances.shape)
+        best = min(best, (float(distances[j, i]), int(rows[j]), int(i)))
     (of_x, of_y), (distance, row, column) = axes(grid), best
     return distance, from_grid_axes(grid, of_x.first + column * of_x.spacing, of_y.first + row * of_y.spacing)

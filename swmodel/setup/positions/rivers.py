@@ -14,7 +14,7 @@ from .gauges import duplicate_names, positions_on_water
 
 
 def problems(config) -> Iterator[str]:
-    """Rivers on land or outside the domain, with equal names, without usable discharge, or with wrong tracers."""
+    """Messages about rivers that are not on water, have no discharge, repeat a name, or have wrong tracers."""
     rivers, tracers = config.forcing.rivers, [each.name for each in config.physics.tracers]
     yield from duplicate_names(rivers, "forcing.rivers")
     for name in (name for name in DISCHARGE_SIGNS if rivers and has_source(config, name)):

@@ -15,17 +15,17 @@ from ..fields.field_sources import STEP_ACROSS_FACE
 #: The quantities that can be observed; an observation has the index of its quantity in this list.
 OBSERVED_QUANTITIES = ("eta", "u", "v")
 
-#: Distance within which a position counts as a point, cells.
+#: Distance within which a position counts as lying on a point of the grid, cells.
 SNAP_CELLS = 1e-9
 
-#: Most cells whose mask is evaluated together.
+#: Largest number of cells whose mask is evaluated together.
 MAX_CELLS_PER_BAND = 2**20
 
 
 class Stencils(NamedTuple):
-    """Points and weights of n positions, [n, 4]: south-west, south-east, north-west and north-east of each.
+    """Points around n positions and their weights, [n, 4]: south-west, south-east, north-west and north-east.
 
-    A weight is zero where there is no water; all four are zero where the model has no value.
+    The weight of a point on land or on a closed face is zero, so all four are zero where no water is near.
     """
 
     rows: np.ndarray
@@ -34,7 +34,7 @@ class Stencils(NamedTuple):
 
     @property
     def is_covered(self) -> np.ndarray:
-        """Whether each position has a point of the model around it, [n]."""
+        """Whether any point around each position has a weight, [n]."""
         return self.weights.any(axis=1)
 
 
@@ -53,8 +53,8 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
 
     Args:
         quantity: indices in OBSERVED_QUANTITIES, [n].
-        x, y: positions, [n], m, or on a sphere longitudes and latitudes.
-        with_open_boundaries: whether the current through open boundaries is known, so that their faces are not closed.
+        x, y: positions along the axes of the grid, [n], m or degrees.
+        with_open_boundaries: whether the current through open boundaries is known, so that their faces count as open.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     grid, along = config.grid, axes(config.grid)
@@ -88,7 +88,7 @@ def open_boundary_faces(config, name: str, rows, columns, here: np.ndarray, beyo
 
 
 def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers at or below positions, and the distances from them, exactly zero within SNAP_CELLS of one."""
+    """The whole number at or below each position and the distance from it; positions within SNAP_CELLS are rounded."""
     nearest = np.rint(position)
     position = np.where(np.abs(position - nearest) < SNAP_CELLS, nearest, position)
     lower = np.floor(position)
@@ -98,7 +98,10 @@ def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def neighbourhood_values(
     config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet_mask
 ) -> np.ndarray:
-    """Wetness (1 or 0), or `function`, in 3 x 3 cells with the given one in their south-west corner, [n, 3, 3]."""
+    """Values in the 3 x 3 cells with the cell (rows[n], columns[n]) in their south-west corner, [n, 3, 3].
+
+    `function`: function of (config, rows, columns) that returns the values; by default 1 in wet cells, else 0.
+    """
     neighbours = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)

@@ -31,7 +31,7 @@ VARIABLE_PAIRS = {
 @cache
 def atlases() -> dict[str, dict[str, Any]]:
     """{name: its entry in the database} of the atlases of ocean tides that are NetCDF on longitudes and latitudes."""
-    with warnings.catch_warnings():  # pyTMD hides warnings of other packages
+    with warnings.catch_warnings():  # importing pyTMD would hide warnings of other packages
         from pyTMD.io.model import load_database
 
     return {
@@ -42,10 +42,10 @@ def atlases() -> dict[str, dict[str, Any]]:
 
 
 def read_atlas(name: str, folder: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """{"constituents": `wanted`, or if it is empty all that atlas and model know, array: its entries of [input]}.
+    """{"constituents": names, array of the tide at open boundaries: its entries of [input]}.
 
-    Transports are left out where the folder has none of their files. InputError: there is no such atlas, file or
-    constituent.
+    The names are those `wanted`, or if there are none, all that both the atlas and the model know. Transports are left
+    out if the folder has none of their files. InputError: there is no such atlas, file or constituent.
     """
     if line := missing_package_reason("open_boundaries.atlas", "pyTMD"):
         raise InputError(line)
@@ -81,9 +81,10 @@ def files_of_constituents(atlas: dict[str, Any], group: str) -> dict[str, str]:
 
 
 def find_file(folder: str, files: dict[str, dict[str, str]], group: str, constituent: str) -> str:
-    """The path of the file of a constituent, in `folder` or, if this is the folder of the atlas, directly in it.
+    """The path of the file of a constituent. If there is no such file, the path at which it is expected.
 
-    Some editions have both components of the current in one file. Without a file, the path where it should be.
+    `folder` has the folder of the atlas in it, or is this folder. Some editions have both components of the current in
+    one file.
     """
     groups = [group, *(each for each in "uv" if each != group and each in files and group != "z")]
     names = [files[each][constituent] for each in groups if constituent in files[each]]
@@ -92,9 +93,9 @@ def find_file(folder: str, files: dict[str, dict[str, str]], group: str, constit
 
 
 def entry_of_file(path: str, pairs: Sequence[str], constituent: str) -> str:
-    """The entry of [input] for the first pair of variables that a file has, or for the first of all.
+    """The entry of [input] for the first of `pairs` whose variables a file has; if it has none, for the first pair.
 
-    InputError: there is no such file, or it says that it has another constituent.
+    InputError: there is no such file, or its attributes name another constituent.
     """
     if not os.path.isfile(path):
         is_packed = os.path.isfile(f"{path}.gz")

@@ -15,7 +15,8 @@ from .errors import InputError, log_once
 from .regridding import Regridder, make_regridder
 from .units import DIMENSIONLESS, conversion_factor
 
-#: Largest distance between a coordinate and its grid point, once the first points coincide, cells.
+#: Largest distance between a coordinate and its grid point, once the first points coincide, cells. If the first points
+#: are further apart, a warning says so.
 MAX_OFFSET_CELLS = 0.1
 
 #: Largest difference between longitudes or latitudes that count as equal, degrees.
@@ -52,7 +53,7 @@ class VariableAxes(NamedTuple):
 
 
 def axes_of_variable(dataset: CFDataset, variable, model_variable, grid, context: str) -> VariableAxes:
-    """The VariableAxes of a variable of a file for a field of the model, cached; logs assumptions."""
+    """The VariableAxes of a variable in a file for a field of the model, cached; assumptions are logged."""
     if (key := (variable.name, model_variable, grid)) not in dataset.axes_cache:
         dataset.axes_cache[key] = find_axes(dataset, variable, model_variable, grid, context)
     return dataset.axes_cache[key]
@@ -122,7 +123,8 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
 def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, variable, grid, context: str):
     """The coordinates of y and x that locate a field on the Earth, and their projection ("": they are in degrees).
 
-    Empty if they only number cells. A file in m that names no projection has that of the grid.
+    There are no such coordinates, (), if they only number cells. A file in m that names no projection is taken to have
+    that of the grid.
     """
     in_degrees, in_metres = (along_y[-1], along_x[-1]), (along_y[0], along_x[0])
     has_degrees = all(map(is_in_degrees, in_degrees))
@@ -150,7 +152,7 @@ def is_position(dataset: CFDataset, coordinate, dimension: str) -> bool:
 
 
 def select_coordinates(coordinates: list, variable, model_variable, context: str) -> list:
-    """The coordinates along a dimension that belong to a variable; tidal atlases have one for each location.
+    """The coordinates along a dimension that belong to a variable; tidal atlases have several, one for each location.
 
     Those in degrees are chosen by the variable's attribute `coordinates`, else by endings of names for the location of
     the field, else by the name of the dimension. InputError: several are left, and differ.
@@ -177,7 +179,7 @@ def select_coordinates(coordinates: list, variable, model_variable, context: str
 
 
 def find_dimensions(dataset: CFDataset, variable, context: str) -> tuple[str, str]:
-    """The dimensions of y and x of a variable, from coordinates or names, else the last two."""
+    """The dimensions of y and x of a variable, found by coordinates or names, else the last two."""
     axis_of_dimension = {
         name: next(map(dataset.axis_of, dataset.coordinates_along(name)), AXIS_OF_NAME.get(name.lower(), ""))
         for name in variable.dims
@@ -194,10 +196,14 @@ def find_dimensions(dataset: CFDataset, variable, context: str) -> tuple[str, st
 def direction_and_notes(
     dataset: CFDataset, coordinates, dimension: str, axis: str, grid_axis: Axis, offset: float, context: str
 ):
-    """Whether a field runs downward or leftward by its coordinates of y or x, and words for a message.
+    """Whether the coordinates of y or x run from north to south or from east to west, and words for a message.
 
-    `coordinates`: those along a dimension, best first. `offset`: of the field's points from cell centres, cells.
-    InputError: the steps differ from those of the grid, or change direction.
+    Args:
+        coordinates: coordinates along a dimension, best first.
+        offset: offset of the field's points from cell centres, cells.
+
+    Raises:
+        InputError: the steps of the first coordinate differ from those of the grid, or change direction.
     """
     first, values = coordinates[0], checked_values(dataset, coordinates, dimension, context)
     cell_size = grid_axis.spacing

@@ -23,7 +23,7 @@ from .units import axis_of_degree_units, conversion_factor
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-#: Axes by the criteria of cf_xarray; the first that applies counts.
+#: Axes by the criteria of cf_xarray; the first criterion that applies counts.
 AXIS_OF_CRITERION = {"X": "x", "Y": "y", "Z": "z", "T": "t", "longitude": "x", "latitude": "y"}
 
 #: Names of coordinates without attributes, in lower case.
@@ -54,7 +54,7 @@ RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt
 #: Metadata files of a Zarr group and of its arrays.
 ZARR_GROUP_FILES, ZARR_ARRAY_FILES = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
 
-#: The first bytes of files that people take for NetCDF, and what these are.
+#: The first bytes of files that people mistake for NetCDF, and what such a file is.
 FOREIGN_BEGINNINGS = {
     b"PK": "it is a ZIP archive; unpack it",
     b"\x1f\x8b": "it is packed with gzip; unpack it",
@@ -73,7 +73,7 @@ class CFDataset(NamedTuple):
     """Variables of a Dataset, read when they are used.
 
     Attributes:
-        axis_by_name: x, y, z or t by the name of each coordinate.
+        axis_by_name: {name of a coordinate: x, y, z or t}.
         axes_cache: the VariableAxes that `axes.axes_of_variable` has found.
     """
 
@@ -83,7 +83,10 @@ class CFDataset(NamedTuple):
     axes_cache: dict[Any, Any]
 
     def coordinates_along(self, dimension: str) -> list[DataArray]:
-        """The coordinates along a dimension, all of one kind, best first; the variable of its name may be one."""
+        """The coordinates along a dimension, all of one kind, best first.
+
+        If none has a known kind, the variable with the name of the dimension counts.
+        """
         candidates = self.variables_best_first({dimension}, {dimension}, dimension)
         coordinates = [one for one in candidates if one.name == dimension or self.axis_of(one)]
         return [one for one in coordinates if self.axis_of(one) == self.axis_of(coordinates[0])]
@@ -96,7 +99,8 @@ class CFDataset(NamedTuple):
     def variables_best_first(self, required: set, allowed: set, preferred: str = "") -> list[DataArray]:
         """The variables with numbers that have all dimensions of `required`, and none besides `allowed`, best first.
 
-        Variables of a known kind come first, then those in m, those in cells, those in degrees, then `preferred`.
+        Variables of a known kind (x, y, z or t) come before others. Within both groups, those in units of length come
+        first, those in degrees last; among equals, the variable with the name `preferred` comes first.
         """
         variables = self.data.variables.items()
         return sorted(
@@ -133,7 +137,7 @@ class CFDataset(NamedTuple):
         return self.axis_by_name.get(coordinate.name, "")
 
     def values_along(self, coordinate: DataArray, dimension: str) -> np.ndarray:
-        """Values along a dimension, at the middle of others; float64, NaN where missing; longitudes may exceed 360."""
+        """Values along a dimension, at the middle of others, float64, NaN where missing; longitudes have no jumps."""
         middle = {name: size // 2 for name, size in coordinate.sizes.items() if name != dimension}
         values = np.asarray(read_values(coordinate, middle), np.float64)
         is_longitude = is_in_degrees(coordinate) and self.axis_of(coordinate) == "x"
@@ -190,7 +194,7 @@ def open_file(path: str, context: str = "", error: type[InputError] = InputError
 
 
 def describe_foreign_file(path: str) -> str:
-    """What a file is by its FOREIGN_BEGINNINGS; empty for others, and for folders."""
+    """The format of a file in FOREIGN_BEGINNINGS, in words; empty for other files, and for folders."""
     try:
         with open(path, "rb") as file:
             first_bytes = file.read(4)
@@ -205,13 +209,16 @@ def file_stamp(path: str) -> tuple:
     if os.path.isdir(path):
         of_arrays = (os.path.join(each, name) for each in sorted(os.listdir(path)) for name in ZARR_ARRAY_FILES)
         files = [os.path.join(path, name) for name in (*ZARR_GROUP_FILES, *of_arrays)]
-    found = (os.stat(file) for file in files if os.path.isfile(file))
-    return tuple((each.st_mtime_ns, each.st_size) for each in found)
+    stats = (os.stat(file) for file in files if os.path.isfile(file))
+    return tuple((each.st_mtime_ns, each.st_size) for each in stats)
 
 
 @lru_cache(maxsize=64)
 def open_cached(path: str, stamp: tuple):
-    """The variables of a file or a store, which reading them opens again, and the function that closes it."""
+    """The variables of a file or a store, and the function that closes it; reading a variable opens it again.
+
+    `stamp` identifies its version in the cache.
+    """
     import xarray
 
     is_folder = os.path.isdir(path)
@@ -262,11 +269,11 @@ def open_raster(path: str) -> Dataset:
 
 
 def check_ascii_grid(path: str) -> None:
-    """Raise UnreadableFileError if an ASCII grid of Esri has other values than its header says; GDAL would shift them.
+    """Raise UnreadableFileError if the number of values in an Esri ASCII grid differs from that in its header.
 
-    A row may continue on further lines.
+    GDAL would shift the values. A row may continue on further lines.
     """
-    header, values_of_lines = {}, {}
+    header, counts_by_line = {}, {}
     with open(path, encoding="latin-1") as file:
         for number, line in enumerate(file, 1):
             words = line.replace(",", ".").split()
@@ -274,7 +281,7 @@ def check_ascii_grid(path: str) -> None:
                 header[words[0].lower()] = words[1]
                 continue
             try:
-                values_of_lines[number] = np.array(words, np.float64).size
+                counts_by_line[number] = np.array(words, np.float64).size
             except ValueError as error:
                 if "ncols" not in header:
                     return  # another layout, which GDAL may know
@@ -282,12 +289,12 @@ def check_ascii_grid(path: str) -> None:
     if not {"ncols", "nrows"} <= header.keys():
         return
     n_columns, n_rows = (int(header[name]) for name in ("ncols", "nrows"))
-    values_of_lines = {number: count for number, count in values_of_lines.items() if count}
-    if len(values_of_lines) == n_rows:
-        for number, count in values_of_lines.items():
+    counts_by_line = {number: count for number, count in counts_by_line.items() if count}
+    if len(counts_by_line) == n_rows:
+        for number, count in counts_by_line.items():
             if count != n_columns:
                 raise UnreadableFileError(f"line {number} has {count} values, but ncols is {n_columns}")
-    if (n_values := sum(values_of_lines.values())) != n_columns * n_rows:
+    if (n_values := sum(counts_by_line.values())) != n_columns * n_rows:
         raise UnreadableFileError(f"it has {n_values} values, but ncols x nrows is {n_columns} x {n_rows}")
 
 
@@ -318,7 +325,7 @@ def translate_read_errors() -> Iterator[None]:
 
 
 def read_values(variable: DataArray, index: Any = ()) -> np.ndarray:
-    """Values of a variable at an index, in the precision of the file, integers as float64; NaN beyond `valid_range`."""
+    """Values of a variable at an index, in the precision of the file; integers as float64; NaN beyond valid limits."""
     with translate_read_errors():
         values = np.asarray(variable.variable[index].values)
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -333,7 +340,7 @@ def read_values(variable: DataArray, index: Any = ()) -> np.ndarray:
 
 
 def unpack_limit(limit: Any, packing: Mapping, default: float) -> float:
-    """An end of a valid range, unpacked: an integer is packed as the variable is, other numbers are values already."""
+    """A limit of a valid range, unpacked if it is an integer and the variable is packed; `default` if it is None."""
     if limit is None:
         return default
     limit = np.asarray(limit)

@@ -1,7 +1,7 @@
 """File, variable and record of an entry of `[input]`: FILE, FILE:NAME, FILE@RECORD or FILE:NAME@RECORD.
 
--NAME changes the sign of the variable. A tide has two variables, AMPLITUDE,LAG or REAL,IMAGINARY, the parts of
-amplitude exp(-i lag), which are combined before interpolation.
+-NAME changes the sign of the variable. A tide has two variables, AMPLITUDE,LAG or REAL,IMAGINARY. They are parts of
+amplitude exp(-i lag), and are combined before interpolation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: The part of an entry after the name of the file.
 NAME_AND_RECORD_PATTERN = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
-#: Names of vertical coordinates of winds, and their units.
+#: Names of vertical coordinates of winds, and units of such coordinates.
 VERTICAL_NAMES_PATTERN = re.compile(r"height|level|lev|pressure|isobaric|plev|z|altitude", re.IGNORECASE)
 METRE_UNITS = ("m", "metre", "metres", "meter", "meters")
 MODEL_LEVELS_PATTERN = re.compile(r"hybrid|sigma|model_level|eta_level", re.IGNORECASE)
@@ -38,7 +38,7 @@ PRESSURE_UNITS = ("Pa", "hPa", "mb", "mbar", "millibar", "millibars")
 #: Largest plausible phase lag of a tide, degrees.
 MAX_LAG_DEGREES = 720.0
 
-#: Further standard names, which count if x is east and y is north.
+#: Further standard names of velocities, besides those in EASTWARD_NAMES.
 GEOGRAPHIC_STANDARD_NAMES = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
     "sea_water_y_velocity": "sea_water_northward_velocity",
@@ -63,7 +63,7 @@ class InputEntry(NamedTuple):
 
 
 def parse_entry(text: str) -> InputEntry:
-    """The InputEntry of a text. If the text can be read in several ways, one whose path exists takes precedence."""
+    """The InputEntry of a text. If the text can be split in several ways, one whose path exists takes precedence."""
     if os.path.exists(text):  # not Path.exists, because that raises if a name is too long
         return InputEntry(text, "", None)
     folder, base = os.path.split(text)
@@ -81,7 +81,7 @@ def find_variable(
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
     Also returns a function from an index to the values, which for a tide combines two variables (`tide_part_reader`),
-    and the sign that the values have in the field.
+    and the sign by which the values must be multiplied.
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -135,7 +135,7 @@ def find_variable(
 def wind_height(name: str, dataset: CFDataset) -> str:
     """The height of a wind in words, such as "10 m", "850 hPa" or "hybrid 60"; empty if it is unknown.
 
-    It follows from the only value of a vertical coordinate, else from the name of the variable or its description.
+    It is the only value of a vertical coordinate, or follows from the name of the variable or its `long_name`.
     """
     variable = dataset.data[name]
     scalars = f"{variable.attrs.get('coordinates', '')} {variable.encoding.get('coordinates', '')}".split()

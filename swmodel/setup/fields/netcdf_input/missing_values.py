@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import InputError
 
-#: Numbers that programs write for missing values. One counts as a mark only if no other value is close to it.
+#: Numbers that programs write for missing values. Such a number counts as a mark only if no other value is close to it.
 MISSING_VALUE_MARKS = (
     -99.0,
     -99.9,
@@ -21,16 +21,17 @@ MISSING_VALUE_MARKS = (
     -99999.0,
     99999.0,
 )
-#: How close, relative to the number; and the relative difference of equal numbers in single precision.
+#: Largest difference of a value that is close to a mark, and of a value that equals it in single precision, relative to
+#: the mark.
 NEIGHBOUR_TOLERANCE, EQUAL_TOLERANCE = 0.02, 1e-6
-#: No field of the Earth has larger values.
+#: Larger values mark missing ones, because no field of the Earth has them.
 MAX_FIELD_VALUE = 1e15
 
 
 def check_missing_values(values: np.ndarray, context: str, row: int = 0, column: int = 0) -> None:
-    """Raise InputError if values, in the units of the file, mark missing ones without a `_FillValue`.
+    """Raise InputError if some of the values, in the units of the file, mark missing ones without a `_FillValue`.
 
-    Such values are one of MISSING_VALUE_MARKS while no other value is close, or exceed MAX_FIELD_VALUE.
+    These are values in MISSING_VALUE_MARKS to which no other value is close, and values beyond MAX_FIELD_VALUE.
     `row` and `column` are the position of the first value in the file.
     """
     if np.fmax.reduce(np.abs(values), axis=None, initial=0.0) < abs(MISSING_VALUE_MARKS[0]):
@@ -50,15 +51,15 @@ def check_missing_values(values: np.ndarray, context: str, row: int = 0, column:
 
 
 def are_marks(values: np.ndarray, marks: tuple[float, ...] = MISSING_VALUE_MARKS) -> np.ndarray:
-    """Whether each value of a table marks a missing one: it is one of the marks, and no other value is close to it."""
-    found = np.abs(values) > MAX_FIELD_VALUE
+    """Whether each value marks a missing one: it is a mark to which no other value is close, or > MAX_FIELD_VALUE."""
+    marks_missing = np.abs(values) > MAX_FIELD_VALUE
     for mark in marks:
-        wrong = np.abs(values - mark) <= EQUAL_TOLERANCE * abs(mark)
-        found |= wrong & (not has_neighbours(values, wrong, mark))
-    return found
+        equals_mark = np.abs(values - mark) <= EQUAL_TOLERANCE * abs(mark)
+        marks_missing |= equals_mark & (not has_neighbours(values, equals_mark, mark))
+    return marks_missing
 
 
-def has_neighbours(values: np.ndarray, wrong: np.ndarray, mark: float) -> bool:
-    """Whether other values are close to a mark, or all values are this mark and it is positive."""
+def has_neighbours(values: np.ndarray, equals_mark: np.ndarray, mark: float) -> bool:
+    """Whether other values are close to a mark, or all values equal this mark and it is positive."""
     near = np.abs(values - mark) <= NEIGHBOUR_TOLERANCE * abs(mark)
-    return bool(near.sum() > wrong.sum() or (wrong.all() and mark > 0))
+    return bool(near.sum() > equals_mark.sum() or (equals_mark.all() and mark > 0))

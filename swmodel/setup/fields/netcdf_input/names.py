@@ -10,7 +10,8 @@ from .dataset import CFDataset, is_numeric
 #: Standard names that carry no information.
 UNKNOWN_NAMES = ("", "unknown", "none")
 
-#: Names in files besides those of the keys of [input], in lower case: ERA5, GFS, ICON, CMIP, Copernicus, NEMO, ROMS.
+#: Names of fields, besides the keys of [input], in files of ERA5, GFS, ICON, CMIP, Copernicus, NEMO and ROMS, in lower
+#: case.
 COMMON_NAMES = {
     "depth": ("deptho", "bathymetry", "bathy", "model_bathy", "h"),
     "mask": ("tmask", "mask_rho", "wet"),
@@ -29,7 +30,7 @@ COMMON_NAMES = {
     "v": ("vo", "vomecrty", "ssv", "water_v"),
 }
 
-#: Standard names of fields as masses of water, by that of the thickness.
+#: Standard names of fluxes of the mass of water, by the standard name of the same flux as a thickness per time.
 MASS_STANDARD_NAMES = {
     "lwe_precipitation_rate": "precipitation_flux",
     "lwe_water_evaporation_rate": "water_evapotranspiration_flux",
@@ -41,16 +42,17 @@ HEIGHT_STANDARD_NAMES = (
     "height_above_geopotential_datum", "height",
 )  # fmt: skip
 
-#: The name that GDAL gives to a raster that it converts.
+#: The name that GDAL gives to the band of a raster.
 GDAL_BAND_PATTERN = re.compile(r"band_?1", re.IGNORECASE)
 
 
 def candidate_names(dataset: CFDataset, standard_names: Iterable[str], names: Iterable[str]) -> list[str]:
     """The variables that may hold a field, only one if the file is unambiguous.
 
-    1. those with one of its standard names and two axes at least, because coordinates such as the height of a wind may
-    have the same one, 2. those with one of its names in any case and without a standard name, 3. the only field of the
-    file, if it is a band of GDAL, 4. others with one of its standard names.
+    They are the first of these groups that is not empty: 1. variables with one of its standard names and at least two
+    axes, because coordinates such as the height of a wind may have the same standard name, 2. variables without a
+    standard name that have one of its names in upper or lower case, 3. the only field of the file, if it is a band of
+    GDAL, 4. other variables with one of its standard names.
     """
     variables, wanted, lower_names = dataset.data.variables, {*standard_names} - {""}, {name.lower() for name in names}
     standard = {str(name): str(one.attrs.get("standard_name", "")) for name, one in variables.items()}

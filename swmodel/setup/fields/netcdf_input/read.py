@@ -46,7 +46,7 @@ PLAUSIBLE_RANGES = {
     **dict.fromkeys(("quadratic_drag", "manning"), ((0.0, 10.0),)),
 }
 
-#: Fields that are not negative, and the smallest of their values, m s-1, that is 0 with a rounding error of packing.
+#: Fields that are never negative, and the smallest value, m s-1, that counts as 0 because packing rounds values.
 NON_NEGATIVE, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
 
 #: Fields of the atmosphere, which have values over land, too.
@@ -55,17 +55,19 @@ WEATHER_FIELDS = ("wind_x", "wind_y", "u10", "v10", "air_pressure", *NON_NEGATIV
 #: Density of rain, kg m-3.
 FRESHWATER_DENSITY = 1000.0
 
-#: Largest gap of rows or columns that is read rather than skipped, in a file finer than the grid.
+#: In a file finer than the grid, rows (or columns) with numbers at most this far apart are read with all between them.
 MAX_READ_GAP = 64
 
 
 class GridVariable(NamedTuple):
     """A variable of an open file on the grid.
 
-    `values`: function of an index by dimension; `fixed_index` has the index along dimensions that the grid lacks.
-    `factor`: converts to the model's units; negative if the sign of the file is the opposite one.
-    `context`, `model_variable`: its name in messages, and its Variable.
-    `is_current`: whether values are currents, m s-1, whose product with the depth is the transport of a tide.
+    Attributes:
+        values: function from {dimension: index} to values.
+        fixed_index: index along each dimension that the grid lacks.
+        factor: factor from the units of the file to those of the model; negative if the file has the opposite sign.
+        context, model_variable: its name in messages, and the Variable of the field.
+        is_current: whether values are currents, m s-1, whose product with the depth is the transport of a tide.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -79,7 +81,7 @@ class GridVariable(NamedTuple):
 
     @property
     def frame(self) -> Frame:
-        """The frame of its axes: that of the grid if they do not locate it; None: eastward and northward."""
+        """The frame of its axes, or that of the grid if it has no regridder; None: eastward and northward."""
         return self.axes.regridder.frame if self.axes.regridder else frame_of(self.grid)
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
@@ -123,15 +125,18 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
 
 
 def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:
-    """Raise InputError if values are in none of the PLAUSIBLE_RANGES; `row`, `column`: of the first in the file."""
+    """Raise InputError unless all values are in one of the PLAUSIBLE_RANGES.
+
+    `row` and `column` are the position of the first value in the file.
+    """
     ranges = PLAUSIBLE_RANGES.get(array_of(field.model_variable.name), ())
     outside = {(lower, upper): (values < lower) | (values > upper) for lower, upper in ranges}
     if not outside or not all(each.any() for each in outside.values()):
         return
-    (least, most), wrong = min(outside.items(), key=lambda item: item[1].sum())
+    (min_value, max_value), wrong = min(outside.items(), key=lambda item: item[1].sum())
     j, i = np.argwhere(wrong)[0]
     raise InputError(
-        f"{field.context}: {wrong.sum()} of {wrong.size} values are outside {least:g} to {most:g} "
+        f"{field.context}: {wrong.sum()} of {wrong.size} values are outside {min_value:g} to {max_value:g} "
         f"{field.model_variable.units}, the first {values[j, i]:g} at row {row + j}, column {column + i} of the file; "
         "missing values need _FillValue"
     )
@@ -147,7 +152,7 @@ def contiguous_slices(numbers: np.ndarray, max_gap: int) -> tuple[list[slice], n
 
 @contextmanager
 def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariable]:
-    """The GridVariable of an entry of [input] for a variable of the model; its file is open within `with`."""
+    """A context with the GridVariable of an entry of [input] for a variable of the model, and with its file open."""
     entry = parse_entry(entry_text)
     with open_file(entry.path, f"input.{model_variable.name}: ") as dataset:
         variable, values, sign = find_variable(dataset, entry, model_variable)

@@ -1,6 +1,6 @@
 """Bilinear interpolation of fields on longitudes and latitudes, or in a projection, to the points of a grid.
 
-Positions of points are those in the frame of the field (`ocean.coordinates`).
+Positions are in the frame of the field (`ocean.coordinates`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class SortedCoordinate(NamedTuple):
         values, count, step = self.values, len(self.values), np.diff(self.values).max()
         if self.is_longitude:
             circles = np.floor((positions - values[0] + SNAP_STEPS * step) / FULL_CIRCLE_DEGREES)
-            positions = positions - circles * FULL_CIRCLE_DEGREES  # exact, so that bits do not depend on the convention
+            # This is exact, so that bits are the same for longitudes from 0 to 360 and from -180 to 180.
+            positions = positions - circles * FULL_CIRCLE_DEGREES
             is_full_circle = values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * step
             if is_full_circle:
                 values = np.append(values, values[0] + FULL_CIRCLE_DEGREES)
@@ -99,6 +100,7 @@ class SortedCoordinate(NamedTuple):
         return Bracket(self.order[bracket.first], self.order[bracket.second], bracket.fraction)
 
     def contains_all(self, positions: np.ndarray) -> bool:
+        """Whether all positions are positions in the file."""
         bracket = self.locate(positions)[0]
         nearest = self.values[np.where(bracket.fraction > 0.5, bracket.second, bracket.first)]
         distance = positions - nearest
@@ -141,16 +143,16 @@ class Regridder(NamedTuple):
         return tuple(one._replace(fraction=np.rint(one.fraction)) if self.takes_nearest else one for one in brackets)
 
     def describe(self) -> list[str]:
-        """Words about axes along which points of the grid are not points of the file."""
+        """Words for a message about the axes along which points of the grid are not points of the file."""
         has_same_frame, notes = self.frame == frame_of(self.grid), []
         grid_positions = (
             self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if has_same_frame else (None, None)
         )
         how = "the nearest value is taken" if self.takes_nearest else "values are interpolated"
-        for line, positions in zip((self.y, self.x), reversed(grid_positions), strict=True):
-            if not has_same_frame or not line.contains_all(positions):
-                name, step = line.context.rpartition(" ")[2], np.diff(line.values).mean()
-                notes.append(f"{name} has steps of {step:.4g} {line.unit}, {how}")
+        for coordinate, positions in zip((self.y, self.x), reversed(grid_positions), strict=True):
+            if not has_same_frame or not coordinate.contains_all(positions):
+                name, step = coordinate.context.rpartition(" ")[2], np.diff(coordinate.values).mean()
+                notes.append(f"{name} has steps of {step:.4g} {coordinate.unit}, {how}")
         return notes
 
 
@@ -184,7 +186,7 @@ def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, contex
 
     `crs`: the coordinate reference system of x and y in m; "" for longitudes and latitudes.
     """
-    lines = tuple(sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x)))
+    coordinates = [sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x))]
     frame: Frame = crs or None
     if not crs and x.attrs.get("standard_name") == "grid_longitude":
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
@@ -192,8 +194,8 @@ def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, contex
         if mapping is None or not mapping.attrs.keys() >= {*names}:
             raise InputError(f"{context} has grid_longitude, but no grid_mapping that names the pole")
         frame = tuple(float(mapping.attrs[name]) for name in names)
-    regridder = Regridder(*lines, grid, model_variable.location, frame, model_variable.name == "mask")
-    if frame == frame_of(grid):
+    regridder = Regridder(*coordinates, grid, model_variable.location, frame, model_variable.name == "mask")
+    if frame == frame_of(grid):  # check that the file covers the grid
         regridder.brackets_of(np.arange(grid.ny), np.arange(grid.nx))
     return regridder
 
@@ -223,19 +225,19 @@ def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarra
 
 
 def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarray, is_wanted: np.ndarray):
-    """The nearest values of the file for the points `is_wanted`, their distances, and the limit of these, degrees.
+    """The nearest values in the file for the points `is_wanted`, their distances, and the largest allowed, degrees.
 
-    Returns two arrays [points], NaN and infinity where no value is close enough, and a number.
+    Returns two arrays [points], with NaN and infinity where no value is within the limit, and a number.
     """
     grid, shape, in_degrees = regridder.grid, (len(rows), len(columns)), regridder.y.unit == "degrees"
     metres_per_degree = grid.radius * np.radians(1.0)
     units_per_step = (metres_per_degree if is_spherical(grid) else 1.0) / (metres_per_degree if in_degrees else 1.0)
     max_distance = MAX_FILL_STEPS * max(
-        *(np.diff(line.values).max() for line in (regridder.y, regridder.x)),
+        *(np.diff(coordinate.values).max() for coordinate in (regridder.y, regridder.x)),
         *(axis.spacing * units_per_step for axis in axes(grid)),
     )
     x, y = (np.broadcast_to(each, shape)[is_wanted] for each in regridder.positions(rows, columns))
-    # Degrees of longitude are shorter than those of latitude.
+    # Degrees of longitude are shorter than those of latitude, so that more columns are within the distance.
     min_cosine = max(np.cos(np.radians(np.abs(y).max())), 0.1) if in_degrees else 1.0
     nearby_rows = regridder.y.indices_within(y, max_distance)
     nearby_columns = regridder.x.indices_within(x, max_distance / min_cosine)

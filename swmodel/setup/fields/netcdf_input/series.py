@@ -1,4 +1,4 @@
-"""Variables with records in time, in files or in a DataArray: times, and each record as a field."""
+"""Variables with records in time, in files or in a DataArray: their times, and each record as a field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .input_entry import InputEntry, find_variable, parse_entry
 from .read import open_variable, times_of_array, variable_from_array
 from .times import RecordTimes, find_record_times
 
-#: Longer intervals between records, relative to the median one, are reported, because a file may be missing.
+#: Intervals between records that are longer, relative to the median interval, are reported: a file may be missing.
 MAX_GAP_RATIO = 1.5
 #: The length of a year, s.
 YEAR_SECONDS = 365 * DAY_SECONDS
@@ -87,9 +87,11 @@ def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
 
 @lru_cache(maxsize=64)
 def records_of_entry(text: str, model_variable, grid, time, stamps, years: int | None) -> VariableRecords:
-    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files.
+    """The VariableRecords of an entry, checked except for their values.
 
-    `years`: None, or that of a climatology, see `repeat_every_year`.
+    Args:
+        stamps: (path, `dataset.file_stamp`) of each of its files.
+        years: length of the run in years, for a climatology (`repeat_every_year`); else None.
     """
     source, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
@@ -114,16 +116,16 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
 
 
 def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRecords:
-    """The records of a year in each year, from the one before the start of a run to the one after `years` more.
+    """The records of one year, repeated in every year from before the start of a run to after its `years` years.
 
-    Day and month count, whatever the calendar of the file; records of days that a year lacks, such as 29 February, are
-    left out there. A gap between two years is logged. InputError: the records cover more than a year.
+    They keep month, day and time, whatever the calendar of the file; records of days that a year lacks, such as
+    29 February, are left out in it. A gap between two years is logged. InputError: the records cover more than a year.
     """
     import cftime
 
-    given = [tuple(map(int, re.findall(r"\d+", date))) for date in records.dates]
-    year = given[0][0]
-    if given[-1] >= (year + 1, *given[0][1:]):
+    date_numbers = [tuple(map(int, re.findall(r"\d+", date))) for date in records.dates]  # year, month, day, hour, ...
+    year = date_numbers[0][0]
+    if date_numbers[-1] >= (year + 1, *date_numbers[0][1:]):
         raise InputError(
             f"{records.label}: a climatology has records of one year, but these are {records.dates[0]} to "
             f"{records.dates[-1]}; leave out others, or the name in forcing.climatology"
@@ -137,10 +139,10 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
     first_shift = start_date(time).year - year - 2
     dates, fields = [], []
     for shift in range(first_shift, first_shift + years + 4):
-        for (year, *in_year), field in zip(given, records.fields, strict=True):
+        for (year, *in_year), field in zip(date_numbers, records.fields, strict=True):
             try:
                 dates.append(cftime.datetime(year + shift, *in_year, calendar=time.calendar))
-            except ValueError:  # no such day
+            except ValueError:  # this year has no such day
                 continue
             fields.append(field)
     seconds = np.asarray(cftime.date2num(dates, time_units(time), time.calendar), np.float64)

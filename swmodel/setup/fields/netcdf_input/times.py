@@ -25,10 +25,10 @@ TIME_UNITS_PATTERN = re.compile(
 #: Largest offset of a time zone from UTC, hours.
 MAX_ZONE_HOURS = 14
 
-#: Variables that hold the names of tidal constituents are called one of these.
+#: Names of variables that hold the names of tidal constituents.
 CONSTITUENT_VARIABLES = ("con", "cons", "constituent", "constituents", "name")
 
-#: Standard names of times in forecasts that are not those for which the records hold.
+#: Standard names of times in forecasts that are not the times for which the records hold.
 FORECAST_TIMES_PATTERN = re.compile("forecast_reference_time|forecast_period")
 
 #: A time in an entry chooses a record whose time differs by at most this, s.
@@ -40,9 +40,13 @@ def choose_record(
 ) -> dict[str, int]:
     """The index of a record along each of `other_dimensions`, {name: size}, which are those that the grid lacks.
 
-    `record`: the text after "@" in an entry, which is a number (-1 is the last), a time, or the name of a constituent;
-    None without "@". `constituent`: the one that the entry is for, which matters only if the file names constituents.
-    InputError: no record fits, or the file gives the chosen record to another constituent.
+    Args:
+        record: text after "@" in an entry: a number (-1 is the last), a time, or the name of a constituent; None: there
+            is no "@".
+        constituent: constituent that the entry is for, which matters only if the file names constituents.
+
+    Raises:
+        InputError: no record fits, or according to the file the chosen record belongs to another constituent.
     """
     if not other_dimensions and record is not None:
         raise InputError(f"{context} has no records; leave out @{record}")
@@ -127,7 +131,7 @@ def standard_name_of(attributes) -> str:
 
 
 class RecordTimes:
-    """The times of the records along a dimension; empty if it has no coordinate in units of time since a date."""
+    """The times of the records along a dimension; without `values` if no coordinate has units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
@@ -180,7 +184,7 @@ class RecordTimes:
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
     def describe_range(self) -> str:
-        """The end of a sentence, which says from when to when the records are, or why that is unknown."""
+        """The end of a sentence: the dates of the first and the last record, or why they are unknown."""
         if self.has_dates:
             return f", {self.date_text(0)} to {self.date_text(-1)}"
         if self.axis != "t" and "since" not in self.units:
@@ -191,7 +195,7 @@ class RecordTimes:
         )
 
     def find_record(self, record: str) -> int | None:
-        """The number of the record at the time `record`; None if that is not a time, or no record is at that time."""
+        """The number of the record at the time `record`; None if the text is not a time, or no record has this time."""
         import cftime
 
         if not self.has_dates or not format_date(record):

@@ -24,11 +24,11 @@ UNITS = {
     **dict.fromkeys(("hPa", "hectopascal", "mbar", "mb", "millibar"), (1e2, PASCAL)),
     **dict.fromkeys(("kPa", "kilopascal"), (1e3, PASCAL)),
 }
-#: A unit with its power of one digit: "m", "s-1", "meter2", "meter^2", "s**-1".
+#: A unit with a power of one digit: "m", "s-1", "meter2", "meter^2", "s**-1".
 UNIT_PATTERN = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d)\)?)?")
 #: Units of dimensionless numbers.
 DIMENSIONLESS = {"", "1", "none", "dimensionless"}
-#: Manning's roughness; a file may omit its units, as UDUNITS has no fractional powers.
+#: Units of Manning's roughness; a file may omit them, because UDUNITS has no fractional powers.
 MANNING_UNITS = {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"}
 
 #: Units of longitude and of latitude, as CF lists them.
@@ -40,7 +40,7 @@ DEGREE_UNITS = {
 
 
 def conversion_factor(units: str, wanted: str) -> float | None:
-    """The factor from `units` to `wanted`, the units of a variable; None: they have different dimensions."""
+    """The factor from `units` to `wanted`, the units of a variable; None: unknown units, or of other dimensions."""
     if wanted in MANNING_UNITS - {""}:
         return 1.0 if units in MANNING_UNITS else None
     if wanted == "1":
@@ -62,8 +62,8 @@ def parse_units(units: str) -> tuple[float, tuple[int, ...]] | None:
             if not text:
                 continue
             match = UNIT_PATTERN.fullmatch(text)
-            plural = match and len(match[1]) > 3  # "meters", but not "ms"
-            unit = match and UNITS.get(match[1].removesuffix("s") if plural else match[1])
+            may_be_plural = match and len(match[1]) > 3  # "meters", but not "ms"
+            unit = match and UNITS.get(match[1].removesuffix("s") if may_be_plural else match[1])
             if not unit:
                 return None
             power = int(match[2] or 1) * (-1 if in_denominator else 1)
