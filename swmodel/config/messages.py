@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..errors import shorten, suggest
 from ..ocean.option import unit_of
 
-#: Examples of texts that match the patterns of keys.
+#: Examples of texts that match the pattern of a key.
 PATTERN_EXAMPLES = {
     "layout": "2x3 (blocks in y by blocks in x)",
     "tracers": "dye1 (letters and digits)",
@@ -19,7 +19,7 @@ PATTERN_EXAMPLES = {
     "sections": '"Fram Strait" (1 to 64 characters, without spaces around them)',
 }
 
-#: Most bits of a whole number that is written out.
+#: Largest number of bits of a whole number that is written out in digits.
 MAX_WRITTEN_BITS = 1000
 
 #: The requirement on a value, by the name of pydantic's error.
@@ -40,11 +40,11 @@ REQUIREMENTS = {
 
 
 def describe_mistake(detail: Mapping, field) -> str:
-    """The requirement on a field, with its unit, and the value, from pydantic's account of one error."""
+    """The requirement on a field, with its unit, and the value that violates it, from an error of pydantic."""
     error_type, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if error_type == "literal_error":
         return f"{format_value(value)} is not a choice; {suggest(str(value), choices(field.annotation))}"
-    if error_type in ("missing", "too_long"):  # of a tuple
+    if error_type in ("missing", "too_long"):  # the number of elements of a tuple
         return f"must be a list of {len(element_types(field.annotation))} numbers"
     if error_type == "value_error":
         return str(context["error"])
@@ -70,9 +70,9 @@ def base_type(annotation: Any) -> tuple[type, bool]:
 
 
 def element_types(annotation: Any) -> tuple[type, ...]:
-    """The types of the elements of a tuple; none for anything else."""
+    """The types of the elements of a tuple, which may be optional; none for other types."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    return arguments if origin is tuple else tuple(each for one in arguments for each in element_types(one))
+    return arguments if origin is tuple else tuple(each for argument in arguments for each in element_types(argument))
 
 
 def choices(annotation: Any) -> tuple[str, ...]:

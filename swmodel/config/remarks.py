@@ -74,21 +74,21 @@ def gauges_above_sea_level(config: Config) -> Iterator[str]:
 
 
 def barriers_on_land(config: Config) -> Iterator[str]:
-    """A remark on barriers without a face between two cells of the sea, where they hold no water back."""
+    """Remarks on barriers that have no effect, because none of their faces lies between two cells of water."""
     grid, barriers = config.grid, config.barriers.lines
     for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
         rows, columns = (faces.rows + ~faces.is_u) % grid.ny, (faces.columns + faces.is_u) % grid.nx
         if not (are_sea(config, faces.rows, faces.columns) & are_sea(config, rows, columns)).any():
-            yield f"{barrier_label(barrier)} lies on closed land, where it has no effect"
+            yield f"{barrier_label(barrier)} lies on land that never floods, where it has no effect"
 
 
 def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Whether the mask of cells (rows[n], columns[n]) is not land, [n]."""
-    found = np.zeros(len(rows), bool)
+    """Whether the mask of the cells (rows[n], columns[n]) is water, [n]."""
+    is_sea = np.zeros(len(rows), bool)
     for row in np.unique(rows):
         here = rows == row
-        found[here] = evaluate(config, "mask", np.array([row]), columns[here])[0] != 0
-    return found
+        is_sea[here] = evaluate(config, "mask", np.array([row]), columns[here])[0] != 0
+    return is_sea
 
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:
@@ -102,7 +102,7 @@ def wind_over_thin_layers(config: Config) -> Iterator[str]:
 
 
 def rounded_times(config: Config) -> Iterator[str]:
-    """A remark on user terms in a run so long that single precision cannot tell the times of two steps apart."""
+    """A remark on user terms in a run that is so long that two steps may have the same time in single precision."""
     run_seconds, user_terms = config.run.steps * config.time.dt, setup_of(config).scheme.user_terms
     if (
         user_terms
@@ -111,13 +111,13 @@ def rounded_times(config: Config) -> Iterator[str]:
     ):
         names = ", ".join(term.name for term in user_terms)
         yield (
-            f"t in {names} is rounded to {time_resolution:g} s at the end of the run, more than a step; "
+            f"t in {names} is rounded to {time_resolution:g} s at the end of the run, which is more than a step; "
             'run.dtype="float64" keeps it exact'
         )
 
 
 def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
-    """Remarks on domain lengths that change because a source gives only the number of cells, or only their size."""
+    """Remarks on lengths of the domain that change because a source sets only the number of cells or only their size."""
     merged: ConfigLayer = {}
     lines: dict[ExtentKeys, str] = {}
     lengths: dict[ExtentKeys, float | None] = {}
@@ -143,14 +143,14 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
 
 
 def merged_value(merged: ConfigLayer, key: str):
-    """The value of a key of [grid] from the sources so far, or its default; None if `key` is empty."""
+    """The value of a key of [grid] in the merged sources, or its default; None if `key` is empty."""
     if not key:
         return None
     return merged["grid", key].value if ("grid", key) in merged else GridOptions.model_fields[key].default
 
 
 def domain_length(merged: ConfigLayer, extent: ExtentKeys) -> float | None:
-    """Length of the domain along an axis, m or degrees, from the sources so far; None: unknown."""
+    """Length of the domain along an axis, m or degrees, according to the merged sources; None: unknown."""
     n_cells, size, end, start = values = [merged_value(merged, key) for key in extent]
     if not all(isinstance(each, int | float | None) for each in values):  # a wrong value that a later source replaces
         return None
@@ -183,7 +183,7 @@ def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start:
 
 
 def missing_wind_components(config: Config) -> Iterator[str]:
-    """Remarks on winds of which only one component is given, by a file."""
+    """Remarks on winds of which a file gives one component, while the other has no source."""
     for name, other in (
         pair for wind in (VECTOR_COMPONENTS["wind_x"], VECTOR_COMPONENTS["u10"]) for pair in (wind, wind[::-1])
     ):
@@ -192,7 +192,7 @@ def missing_wind_components(config: Config) -> Iterator[str]:
 
 
 def sponge_without_values(config: Config) -> Iterator[str]:
-    """Remarks on cells of a sponge that relax to zero, because the boundary data do not cover them."""
+    """Remarks on cells in the sponge that relax to zero, because boundary data have no value there."""
     for name, missing, cells in boundary_data.missing_in_sponge(config):
         yield f"input.{name}: has no value in {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
@@ -212,20 +212,23 @@ def forcing_from_time_zero(config: Config) -> Iterator[str]:
 
 def one_sided_constituents(config: Config) -> Iterator[str]:
     """Remarks on constituents that act only inside the domain or only at open boundaries, though both are possible."""
-    constituents_inside, constituents_outside = config.tide.constituents, config.open_boundaries.constituents
+    constituents_inside, constituents_at_boundaries = config.tide.constituents, config.open_boundaries.constituents
     possible_on_both = [
         name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_boundaries.sides
     ]
     if only_inside := ", ".join(
-        name for name in possible_on_both if name in constituents_inside and name not in constituents_outside
-    ):
-        yield f"tide.constituents: nothing of {only_inside} enters; give it in open_boundaries.constituents, too"
-    if only_outside := ", ".join(
-        name for name in possible_on_both if name in constituents_outside and name not in constituents_inside
+        name for name in possible_on_both if name in constituents_inside and name not in constituents_at_boundaries
     ):
         yield (
-            f"open_boundaries.constituents: {only_outside} enters, but is not forced inside the domain; give it in "
-            "tide.constituents, too"
+            f"tide.constituents: nothing of {only_inside} enters through open boundaries; give it in "
+            "open_boundaries.constituents, too"
+        )
+    if only_at_boundaries := ", ".join(
+        name for name in possible_on_both if name in constituents_at_boundaries and name not in constituents_inside
+    ):
+        yield (
+            f"open_boundaries.constituents: {only_at_boundaries} enters, but is not forced inside the domain; give it "
+            "in tide.constituents, too"
         )
 
 

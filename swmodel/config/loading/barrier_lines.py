@@ -24,10 +24,11 @@ GEOGRAPHIC_CRS_WITH_HEIGHT = "EPSG:4979"
 
 
 def read_barriers(path: Path) -> tuple[dict[str, Any], ...]:
-    """The tables of a file: CSV with the columns name, x, y (or lon, lat) and crest, or any vector file of GDAL.
+    """The tables of a text file with the columns name, x, y (or lon, lat) and crest, or of any vector file of GDAL.
 
-    In a text table, successive rows with one name are the points of a barrier. In a vector file each line is one; its
-    crest is the attribute `crest`, or the third coordinate of its points. ConfigError: it is another kind of file.
+    In a text file, successive rows with the same name are the points of a barrier. In a vector file each line is a
+    barrier, whose crest is the attribute `crest`, or the third coordinate of its points. ConfigError: the file cannot
+    be used.
     """
     if path.suffix.lower() in TEXT_ENDINGS:
         return barriers_in_table(path)
@@ -66,7 +67,7 @@ def number_in(cells: dict[str, str], column: str, context: str) -> float:
 
 
 def check_crests(crests: np.ndarray, labels: list[str]) -> None:
-    """Raise UsageError if a crest marks a missing one; `labels`: where each is in the file."""
+    """Raise UsageError if a crest, m, marks a missing value; `labels`: the position of each crest in the file."""
     for number in np.flatnonzero(are_marks(crests))[:1]:
         raise UsageError(f"{labels[number]}: the crest is {crests[number]:g}, which marks missing values")
 
@@ -114,14 +115,14 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
         check_crests(np.array(crests), labels)
     except UsageError as error:
         raise ConfigError([str(error)]) from None
-    if third_coordinates and not any(third_coordinates):  # as programs write lines without heights
+    if third_coordinates and not any(third_coordinates):  # some programs write lines without heights in this way
         names = ", ".join(attributes) or "none"
         raise ConfigError([f"{path}: all third coordinates are 0; give an attribute crest, in m (attributes: {names})"])
     return tuple(tables)
 
 
 def crest_of(value: Any, label: str) -> float:
-    """The attribute `crest` of a feature, NaN where it has none. ConfigError: it is no number."""
+    """The attribute `crest` of a feature, m; NaN if it has none. ConfigError: it is not a number."""
     try:
         return np.nan if value is None else float(value)
     except ValueError:
@@ -129,7 +130,10 @@ def crest_of(value: Any, label: str) -> float:
 
 
 def system_of(crs: str | None, points: np.ndarray) -> str:
-    """The system of a file; "" where GDAL assumes degrees, as for GeoJSON that names none, but numbers are in m."""
+    """The coordinate reference system of a file; "" if GDAL assumes degrees, but the points are beyond 360 degrees.
+
+    GDAL does so for GeoJSON that names no system.
+    """
     if crs not in (GEOGRAPHIC_CRS, GEOGRAPHIC_CRS_WITH_HEIGHT):
         return crs or ""
     return "" if np.abs(points[:, :2]).max() > 360 else GEOGRAPHIC_CRS

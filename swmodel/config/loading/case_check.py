@@ -25,12 +25,12 @@ from ..options.case import Case
 #: Types of options, as TOML has them.
 OPTION_TYPES = (bool, int, float, str, tuple)
 
-#: Attributes of cases of version 0.8, and what they are called today.
+#: Names of attributes of cases in version 0.8, and their names today.
 NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config", "kinds": "grid_kinds"}
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
-    """The problems of a case class, each as one line that begins with `Class.attribute:`."""
+    """The problems of a case class, one line each, which begins with `Class.attribute:`."""
     if not isinstance(case.defaults, dict) or not all(isinstance(each, dict) for each in case.defaults.values()):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
         return

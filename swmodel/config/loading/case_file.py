@@ -1,4 +1,4 @@
-"""The case of a configuration: a case of the package by its name, one in a Python file, or one given in Python.
+"""The case of a configuration: a case of the package by its name, a case in a Python file, or a Python class or object.
 
 A Python file is executed. The configuration keeps the class and the text of its file (`Case.file_text`), so that run
 folders, restart files and all processes have the file as it was when the configuration was loaded.
@@ -24,10 +24,10 @@ from ..options.case import Case, case_name, option
 from .case_check import declaration_problems
 from .sources import ConfigLayer, ConfigValue, parse_value, read_text_file
 
-#: The copy in a run folder, next to its config.toml.
+#: The copy of a user's case file in a run folder, next to its config.toml.
 CASE_FILE_NAME = "case.py"
 
-#: Stands for the file of a case that was given in Python.
+#: The value of case.file for a case that came from Python as a class or object.
 IN_PYTHON = "(in Python)"
 
 #: Largest size of the file of a case, bytes: restart files keep it in an attribute of HDF5, at most 64 KiB.
@@ -42,9 +42,9 @@ def is_case(value) -> bool:
 
 
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
-    """The case of the last layer that names one; keys that identify a case are removed from all layers.
+    """The case that the last layer with a case names; keys that identify a case are removed from all layers.
 
-    The returned layer has the path of its file, or the options of a case object.
+    The second result is a layer with the path of the case's file, or with the options of a case object.
     """
     identity = {"name": ConfigValue("jet", "case.name")}
     for layer in layers:
@@ -63,7 +63,12 @@ def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
 
 
 def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, Any]) -> tuple[type[Case], ConfigLayer]:
-    """The case from the file of an identity, or from Python, and its layer; see `find_case`."""
+    """The case of `case.file`, which may be a Python object, and its layer (`find_case`).
+
+    Args:
+        identity: keys of [case] that identify the case.
+        options: other keys of [case].
+    """
     file = identity["file"]
     value = parse_value(file.value) if file.is_text else file.value
     if is_case(value):
@@ -79,7 +84,7 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
             key: (type(value), option(value, "", "option of the case")) for key, value in defaults.items()
         }
         cls = create_model("".join(word.capitalize() for word in name_words), __base__=Case, **option_fields)
-        return cls, {("case", "file"): file}  # it has no functions, because the run has recorded the fields
+        return cls, {("case", "file"): file}  # without functions, because the run has recorded the fields
     context = file.context and f"{file.context}: "
     if not isinstance(value, str):
         raise ConfigError([f"{context}must be the name of a file, not {format_value(value)}"])

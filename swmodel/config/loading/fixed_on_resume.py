@@ -1,4 +1,4 @@
-"""The part of a configuration that determines results and files, and must not change when a run continues."""
+"""The part of a configuration that determines results and files, so that it must not change when a run continues."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def values_fixed_on_resume(text: str) -> dict:
                 rivers = [RiverOptions(**each) for each in value]
                 names = [each.model_copy(update={"series": Path(each.series).name}) for each in rivers]
                 values["forcing.rivers"] = [each.model_dump(mode="json") for each in names]
-            elif (section, key) == ("physics", "tracers"):  # an earlier version has fewer keys
+            elif (section, key) == ("physics", "tracers"):  # a file of an earlier version has fewer keys
                 values["physics.tracers"] = [TracerOptions(**each).model_dump(mode="json") for each in value]
             elif section in FIXED_SECTIONS or (section == "output" and key in FIXED_OUTPUT_KEYS):
                 values[f"{section}.{key}"] = value
@@ -73,14 +73,14 @@ def ensemble_values_fixed_on_resume(text: str) -> dict:
 def differences(before: str, now: str, fixed_values: Callable[[str], dict] = values_fixed_on_resume) -> list[str]:
     """The differences of two resolved configurations (TOML), one line for each key that differs in `fixed_values`."""
     old, new = fixed_values(before), fixed_values(now)
-    if old.get(TRACK_KEY):  # an earlier version recorded only the path of the track
+    if old.get(TRACK_KEY):  # a file of an earlier version has only the path of the track
         old, new = ({key: each[key] for key in each if key not in (TRACK_KEY, STORM_KEY)} for each in (old, new))
     pairs = {name: (old.get(name, default_value(name)), new.get(name, default_value(name))) for name in [*new, *old]}
     return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
 
 
 def default_value(name: str):
-    """The value of section.key in a configuration without it, such as one of an earlier version."""
+    """The value of section.key in a configuration that lacks it, such as that of an earlier version."""
     section, _, key = name.partition(".")
     field = section_class(section).model_fields.get(key)
     if field is None or field.get_default() in (None, ""):

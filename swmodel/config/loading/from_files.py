@@ -34,10 +34,11 @@ MAX_TABLES = 20_000
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
-    """The layers, with the last value of each key of LAYER_FUNCTIONS replaced by the contents of its files.
+    """The layers, in which the contents of files replace the last value of each key in LAYER_FUNCTIONS.
 
-    Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
-    `convert((section, key), ConfigValue)` returns the value in the type of its option.
+    Other keys of the same layer or of later layers take precedence over the contents; keys of [grid] must agree with
+    them. `convert((section, key), ConfigValue)` returns the value in the type of its option. Messages about files that
+    cannot be used are added to `problems`.
     """
     sides, other_tide = last_value(layers, SIDES), last_value(layers, TIDE_FILE_KEY)
     for file_key, layer_function in LAYER_FUNCTIONS.items():
@@ -101,10 +102,10 @@ def layer_from_tide_file(entry: ConfigValue) -> ConfigLayer:
 
 
 def layer_from_atlas(folder: ConfigValue | None, constituents, entry: ConfigValue) -> ConfigLayer:
-    """The constituents, those given or all of a tidal atlas, and the entries of [input] for its files."""
+    """The constituents, which are `constituents` or all of a tidal atlas, and the entries of [input] for its files."""
     if not (folder and folder.value):
         raise InputError("needs open_boundaries.atlas_folder, the folder with the files of the atlas")
-    names = expand_names(constituents)  # the checks of the key refuse what is not a name
+    names = expand_names(constituents)  # the checks of the key refuse other values
     wanted = [name for name in names if name in CONSTITUENTS] if isinstance(names, tuple) else ()
     return layer_of_tide(read_atlas(str(entry.value), absolute_path(folder), wanted), entry)
 
@@ -117,11 +118,12 @@ def layer_of_tide(values: dict[str, tuple[str, ...]], entry: ConfigValue) -> Con
 
 
 def layer_from_restart_file(entry: ConfigValue) -> ConfigLayer:
-    """The restart file, as `input.state`, and the keys for a run that continues from its date."""
+    """The restart file, as `input.state`, and the keys of a run that starts at its date (`keys_from_state`)."""
     path = newest_restart_file(absolute_path(entry))
     if not os.path.exists(path):
         raise InputError(f"there is no file or folder {path}")
-    return {at: ConfigValue(value, entry.context) for at, value in ({STATE_KEY: path} | keys_from_state(path)).items()}
+    values = {STATE_KEY: path} | keys_from_state(path)
+    return {key: ConfigValue(value, entry.context) for key, value in values.items()}
 
 
 #: Functions that return the layer of a file, by the key that names it.
@@ -134,7 +136,7 @@ LAYER_FUNCTIONS: dict[tuple[str, str], Callable[..., ConfigLayer]] = {
 
 
 def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
-    """The tables [[station]], [[drifters]] or [[barrier]] of a file, with the context of each for messages.
+    """The tables [[station]], [[drifters]] or [[barrier]] of a file, with the context of each table in messages.
 
     A text table of stations or drifters has the columns lon and lat (or x and y); stations also have a name.
     """

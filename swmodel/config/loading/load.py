@@ -31,7 +31,7 @@ from .sources import (
 )
 from .toml import to_toml
 
-#: The sources of a configuration, see `load`.
+#: What a configuration can be loaded from; see `load`.
 Source: TypeAlias = str | os.PathLike[str] | Case | type[Case] | Config
 #: Overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
@@ -97,7 +97,7 @@ def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
     try:
         case, case_layer = find_case(layers)
     except ConfigError as error:
-        layers_without_case = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
+        layers_without_case = [{key: entry for key, entry in layer.items() if key[0] != "case"} for layer in layers]
         return ConfigSources([{}, *layers_without_case], Case, classes, [*problems, *error.problems])
     layers = [layer_from_mapping(case.defaults, f"case {case_name(case)}"), case_layer, *layers]
     layers = from_files.expand_files(layers, convert_by_key, problems)
@@ -114,7 +114,7 @@ def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
 
 
 def tracer_names(layers: Iterable[ConfigLayer]) -> tuple[str, ...]:
-    """The valid names of tracers; the checks of their tables refuse others."""
+    """The valid names of tracers in the last layer that has any; the checks of their tables refuse other names."""
     values = [convert_by_key(TRACERS_KEY, layer[TRACERS_KEY]) for layer in layers if TRACERS_KEY in layer]
     tables = values[-1] if values and isinstance(values[-1], tuple) else ()
     names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | TracerOptions)]
@@ -145,7 +145,7 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
 
 
 def layer_from_source(source, problems: list[str]) -> ConfigLayer:
-    """The layer of a source of `load`; a case or its file gives only the case."""
+    """The layer of a source of `load`; the layer of a case or of its file contains only the case."""
     if isinstance(source, Config):
         return layer_from_config(source)
     if is_case(source):

@@ -1,4 +1,4 @@
-"""Merge the values of several sources, later ones over earlier ones, and check them."""
+"""Merge the values of several sources, of which later ones replace earlier ones, and check them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ConfigSources(NamedTuple):
     """The sources of a configuration.
 
     Attributes:
-        layers: the values of each source, the case first; later ones override earlier ones.
-        case: the class of the case; `Case` if there is no case of this name, which is one of the problems.
+        layers: the values of each source, the defaults of the case first; later layers override earlier ones.
+        case: the class of the case; `Case` if the case cannot be found, which is one of the problems.
         classes: {section: its class}.
         problems: one message for each problem found so far.
-        python: the section [python] of the source Config, with the fields and terms from Python.
+        python: the section [python], with the fields and terms from Python, if the source is a Config; else None.
     """
 
     layers: list[ConfigLayer]
@@ -44,7 +44,7 @@ class ConfigSources(NamedTuple):
 
 
 def merge(sources: ConfigSources, has_all_options: bool = False) -> Config:
-    """The configuration from all layers of ConfigSources; if `has_all_options`, without the case's defaults."""
+    """The configuration from all layers of ConfigSources, if `has_all_options` without the defaults of the case."""
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: ConfigLayer = {}
@@ -52,14 +52,14 @@ def merge(sources: ConfigSources, has_all_options: bool = False) -> Config:
         problems += add_layer(merged, layer, classes)
     sections: dict[str, Any] = {}
     for section, cls in classes.items():
-        values = {key: given for (owner, key), given in merged.items() if owner == section}
+        values = {key: entry for (owner, key), entry in merged.items() if owner == section}
         try:
-            sections[section] = cls(**{key: given.value for key, given in values.items()})
+            sections[section] = cls(**{key: entry.value for key, entry in values.items()})
         except ValidationError as error:
             problems += [problem_line(detail, cls, values, section) for detail in error.errors()]
     if "grid" in sections:
         contradictions = sections["grid"].contradictions()
-        contexts = {key: given.context for (section, key), given in merged.items() if section == "grid"}
+        contexts = {key: entry.context for (section, key), entry in merged.items() if section == "grid"}
         problems += [
             f"{contexts.get(key, f'grid.{key}')}: {contradiction}" for key, contradiction in contradictions.items()
         ]
@@ -90,29 +90,29 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
     problems: list[str] = []
     accepted: ConfigLayer = {}
     unknown_sections: set[str] = set()
-    for (section, key), given in layer.items():
+    for (section, key), entry in layer.items():
         is_known = section in classes and key in classes[section].model_fields
         if not is_known and (replacement := replacement_of_old_key(section, key)):
-            problems.append(f"{given.context}: is a key of an earlier version: {replacement}")
+            problems.append(f"{entry.context}: is a key of an earlier version: {replacement}")
         elif section not in classes:
             if section not in unknown_sections:
-                add_unknown_name(problems, given.context, "section", section, classes)
+                add_unknown_name(problems, entry.context, "section", section, classes)
             unknown_sections.add(section)
-        elif isinstance(given.value, str) and not given.value.isascii() and has_surrogates(given.value):
-            problems.append(f"{given.context}: is not text in UTF-8")
+        elif isinstance(entry.value, str) and not entry.value.isascii() and has_surrogates(entry.value):
+            problems.append(f"{entry.context}: is not text in UTF-8")
         elif is_known:
-            value = convert(given, section, classes[section].model_fields[key])
-            accepted[section, key] = given._replace(value=value, is_text=False)
+            value = convert(entry, section, classes[section].model_fields[key])
+            accepted[section, key] = entry._replace(value=value, is_text=False)
         else:
-            add_unknown_name(problems, given.context, "key", key, classes[section].model_fields)
+            add_unknown_name(problems, entry.context, "key", key, classes[section].model_fields)
     for list_key in TABLE_FILE_COLUMNS:
         if list_key not in accepted or not isinstance(accepted[list_key].value, str):
             continue
-        given = accepted.pop(list_key)
+        entry = accepted.pop(list_key)
         try:
-            accepted[list_key] = read_tables(given, list_key)
+            accepted[list_key] = read_tables(entry, list_key)
         except ConfigError as error:
-            problems += [f"{given.context}: {line}" for line in error.problems]
+            problems += [f"{entry.context}: {line}" for line in error.problems]
     for section, first, second in EXCLUSIVE_KEYS:
         both = [accepted[section, key] for key in (first, second) if (section, key) in accepted]
         if len(both) == 2 and None not in (both[0].value, both[1].value):
@@ -120,8 +120,8 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
         if both:
             remove_keys(merged, section, first, second)
     resize_grid(merged, accepted)
-    run_before = {key: given.value for (section, key), given in merged.items() if section == "run"}
-    run_after = run_before | {key: given.value for (section, key), given in accepted.items() if section == "run"}
+    run_before = {key: entry.value for (section, key), entry in merged.items() if section == "run"}
+    run_after = run_before | {key: entry.value for (section, key), entry in accepted.items() if section == "run"}
     run_defaults = {key: field.default for key, field in RunOptions.model_fields.items()}
     remove_keys(merged, "run", *keys_to_reset(run_defaults | run_before, run_defaults | run_after))
     merged.update(accepted)
@@ -129,7 +129,10 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
 
 
 def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
-    """Remove keys of the grid that accepted ones replace; add the number of cells if length and cell size are given."""
+    """Remove keys from `merged` that keys of the grid in `accepted` replace.
+
+    If `accepted` has the cell size and the end along an axis, but not the number of cells, this is added to it.
+    """
     if GRID_KIND_KEY in accepted:
         grid_kind = accepted[GRID_KIND_KEY].value
         remove_keys(merged, "grid", *(key for kind, keys in KEYS_BY_KIND.items() if kind != grid_kind for key in keys))
@@ -157,24 +160,24 @@ def remove_keys(merged: ConfigLayer, section: str, *keys: str) -> None:
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text has surrogates, by which Python represents bytes of the command line that are not UTF-8."""
+    """Whether a text has surrogates, with which Python represents bytes of the command line that are not UTF-8."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def convert_by_key(section_and_key: tuple[str, str], given: ConfigValue) -> Any:
-    """As `convert`, for (section, key); the value as it is if there is no such key."""
+def convert_by_key(section_and_key: tuple[str, str], entry: ConfigValue) -> Any:
+    """As `convert`, for (section, key); if there is no such key, the value is unchanged."""
     section, key = section_and_key
     field = section_class(section).model_fields.get(key)
-    return convert(given, section, field) if field else given.value
+    return convert(entry, section, field) if field else entry.value
 
 
-def convert(given: ConfigValue, section: str, field) -> Any:
-    """The value in the type of the field: a text is parsed, a list becomes a tuple, file names become absolute."""
+def convert(entry: ConfigValue, section: str, field) -> Any:
+    """The value in the type of the field: texts are parsed, lists become tuples, and file names absolute paths."""
     type_of_field, optional = base_type(field.annotation)
-    value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
+    value = entry.value.tolist() if hasattr(entry.value, "tolist") else entry.value  # NumPy
     if optional and value == "none":
         return None
-    if given.is_text:
+    if entry.is_text:
         parsed, types_of_elements = parse_value(value), element_types(field.annotation)
         holds_tables = bool(table_classes(field.annotation))
         if type_of_field is tuple and not isinstance(parsed, list) and not holds_tables:
@@ -186,12 +189,12 @@ def convert(given: ConfigValue, section: str, field) -> Any:
     is_file = field.json_schema_extra["unit"] == "file"
     if type_of_field is tuple and isinstance(value, list | tuple):
         file_keys = file_keys_of_tables(field.annotation)
-        tables = (with_absolute_paths(each, file_keys, given) if isinstance(each, dict) else each for each in value)
-        return tuple(absolute_path(each, given) if is_file and each else each for each in tables)
+        tables = (with_absolute_paths(each, file_keys, entry) if isinstance(each, dict) else each for each in value)
+        return tuple(absolute_path(each, entry) if is_file and each else each for each in tables)
     if type_of_field is int and isinstance(value, float) and value.is_integer():
         return int(value)
     is_file = is_file or section == "input"
-    return absolute_path(value, given) if is_file and field.annotation is str and value else value
+    return absolute_path(value, entry) if is_file and field.annotation is str and value else value
 
 
 def file_keys_of_tables(annotation: Any) -> list[str]:
@@ -205,19 +208,19 @@ def table_classes(annotation: Any) -> list[type[Section]]:
     return [each for each in element_types(annotation) if isinstance(each, type) and issubclass(each, Section)]
 
 
-def with_absolute_paths(table: dict, keys: list[str], given: ConfigValue) -> dict:
-    return table | {key: absolute_path(table[key], given) for key in keys if table.get(key)}
+def with_absolute_paths(table: dict, keys: list[str], entry: ConfigValue) -> dict:
+    return table | {key: absolute_path(table[key], entry) for key in keys if table.get(key)}
 
 
-def absolute_path(value: Any, given: ConfigValue) -> Any:
-    return os.path.abspath(given.folder / value) if isinstance(value, str) else value
+def absolute_path(value: Any, entry: ConfigValue) -> Any:
+    return os.path.abspath(entry.folder / value) if isinstance(value, str) else value
 
 
 def problem_line(detail: Mapping, cls: type[Section], values: Mapping[str, ConfigValue], section: str) -> str:
     """The message about an error of pydantic: the context of the value and what is wrong with it."""
     key, *inner = detail["loc"]
     context, field = values[key].context if key in values else f"{section}.{key}", cls.model_fields[str(key)]
-    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
+    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key in a list of tables
         number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
         tables = values[key].table_contexts if key in values else ()
         context = f"{tables[number] if tables else f'{context}, number {number + 1}'}, {name}"

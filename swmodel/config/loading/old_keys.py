@@ -1,4 +1,4 @@
-"""What keys of earlier versions are called today, for the message that refuses them."""
+"""What to write instead of the keys of earlier versions, for the message that refuses them."""
 
 from __future__ import annotations
 

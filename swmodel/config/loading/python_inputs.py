@@ -34,7 +34,7 @@ from .user_terms import term_checksum
 
 
 def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
-    """The configuration with more fields and terms from Python.
+    """The configuration with additional fields and terms from Python. ConfigError: some of them cannot be used.
 
     Args:
         fields: {name: function of the points, number, array or DataArray}; see `fields.python_fields.python_field`.
@@ -80,7 +80,7 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
 
 
 def array_elements(config, array_name: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Pairs of name and value; an array [constituent, part, y, x] is split into its elements.
+    """Pairs of a name and its value; an array [constituent, part, y, x] is split into its elements.
 
     ConfigError: the array has another shape.
     """
@@ -116,7 +116,7 @@ def recorded_config(setup: Setup):
         }
         term_names += [term.name for term in case_terms(config)]
     recorded_entries = {entry.split()[0]: entry for entry in (*python.fields, *python.terms) if " " in entry}
-    # The checksums of these are computed again, because restart files do not contain their values.
+    # Restart files do not contain fields that vary in time. Therefore their checksums are computed again.
     time_varying = {name for name, source in sources.items() if source.varies_in_time}
     labels = {name: f"{name} {IN_TIME_LABEL}" if name in time_varying else name for name in sources}
     fields = {

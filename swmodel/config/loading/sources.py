@@ -1,4 +1,4 @@
-"""Sources of configuration values: a TOML file, environment variables, overrides of the command line or of Python.
+"""Sources of configuration values: a TOML file, environment variables, overrides from the command line or Python.
 
 Each source becomes a ConfigLayer. Errors in its syntax are added to a list of problems, one line each.
 """
@@ -29,7 +29,7 @@ LISTS_OF_TABLES = {
     "drifters": ("output", "drifters"),
 }
 
-#: Largest size of a configuration file, bytes. One with all keys and comments has 27 kB, one with 20 000 gauges 1.4 MB.
+#: Largest size of a configuration file, bytes. All keys with comments take 27 kB, 20 000 gauges 1.4 MB.
 MAX_CONFIG_FILE_BYTES = 2_000_000
 #: Largest number of dots in a key or a value.
 MAX_DOTS = 100
@@ -67,7 +67,10 @@ def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
 
 
 def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
-    """The text of a file. ConfigError: it cannot be read, or has more than `max_bytes`; `kind_of_file` is its name."""
+    """The text of a file. ConfigError: it cannot be read, or has more than `max_bytes`.
+
+    `kind_of_file` says in messages what the file is.
+    """
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
@@ -133,7 +136,7 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
 def line_numbers_of_keys(text: str) -> dict[tuple[str | None, str | int | None], int]:
     """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections.
 
-    The headers of a list of tables are also there by their numbers, from 1.
+    {(section, n): line} has the header of the n-th table in a list of tables, from 1.
     """
     line_number_of: dict[tuple[str | None, str | int | None], int] = {}
     section, header_counts = None, Counter[str]()
@@ -179,7 +182,7 @@ def layer_from_environment(environ: Mapping[str, str], sections: Iterable[str]) 
 def layer_from_overrides(
     overrides: Mapping[str, Any] | Iterable[str], known_keys: Iterable[tuple[str, str]], problems
 ) -> ConfigLayer:
-    """The layer of {"grid.nx": 90} or of ["grid.nx=90"]; the latter as written after -s on the command line."""
+    """The layer of {"grid.nx": 90}, or of ["grid.nx=90"], as on the command line after -s."""
     if isinstance(overrides, Mapping):
         items = [(str(name), value, str(name)) for name, value in overrides.items()]
     else:

@@ -13,7 +13,7 @@ from ..options.case import Case
 from ..options.grid import GridOptions
 from ..options.model import EXCLUSIVE_KEYS, Config, Section
 
-#: Most choices that the help of a key lists in a template.
+#: Largest number of choices that the help of a key lists in a template.
 MAX_LISTED_CHOICES = 6
 #: Keys that a user changes first, whatever their values.
 COMMON_KEYS = {
@@ -49,7 +49,7 @@ def to_toml(config: Config, comments: bool = False) -> str:
 
 
 def template(config: Config) -> str:
-    """The keys that a user changes first, with units and choices: `load` of the text returns the configuration.
+    """The keys that a user changes first, with units and choices; `load` restores the configuration from this text.
 
     These are the keys of the case, the COMMON_KEYS, and those whose value is not the section's default.
     """
@@ -86,10 +86,10 @@ def help_text(field, max_choices: int | None = None) -> str:
 
 
 def omitted_keys(name: str, section: Section) -> list[str]:
-    """Keys that do not apply: unused alternatives, and those of a case file where there is none."""
+    """Keys that do not apply: unused alternatives, keys for another kind of grid, and empty keys for files."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
-    pairs = [(first, second) for at, first, second in EXCLUSIVE_KEYS if at == name]
+    pairs = [(first, second) for owner, first, second in EXCLUSIVE_KEYS if owner == name]
     unused = []
     if isinstance(section, GridOptions):
         pairs += [(extent.size, extent.end) for extent in section.extents]

@@ -17,9 +17,9 @@ from ...ocean.user_term import SCALAR_PARAMS, source_line_of
 from ...setup.fields.record_notes import sha256
 from ...setup.setup import Setup
 
-#: A term is identified by its tendencies for random fields in every CELL_STRIDE-th cell, in this number format.
+#: A term is identified by its tendencies for random fields, in every CELL_STRIDE-th cell and in NUMBER_FORMAT.
 SEED, CELL_STRIDE, NUMBER_FORMAT = 11, 8, "%.5e"
-#: The range of these fields, and a wider range, because a term may contain conditions.
+#: The range of these fields, and a wider range, because conditions in a term may hold only beyond the first.
 VALUE_RANGE, WIDE_VALUE_RANGE = (1.0, 2.0), (-1e4, 1e4)
 #: Largest difference of a tendency, relative to its largest value, that counts as rounding.
 ROUND_OFF = 1e-6
@@ -76,7 +76,7 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
 def term_checksum(
     term: Term, scheme: Scheme, parameters: Mapping, value_range: tuple[float, float] = VALUE_RANGE
 ) -> str:
-    """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits."""
+    """SHA-256 of what a term computes: of its tendencies for random fields, in some cells and to a few digits."""
     rates = tendencies_of_random_fields(term, scheme, parameters, value_range=value_range)
     sampled_rates = {name: values[::CELL_STRIDE, ::CELL_STRIDE] + 0.0 for name, values in rates.items()}
     words = [
@@ -92,9 +92,11 @@ def tendencies_of_random_fields(
     halo_width: int = MAX_HALO_WIDTH,
     value_range: tuple[float, float] = VALUE_RANGE,
 ) -> dict[str, np.ndarray]:
-    """Tendencies of random fields by one term, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS]; fields are the same for any width.
+    """Tendencies that a term computes from random fields, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS].
 
-    `parameters` are by the names of terms; `halo_width` is in cells.
+    Args:
+        parameters: {name of a term: its parameters}.
+        halo_width: cells; the fields are the same for any width.
     """
     scheme_of_term = replace(scheme, term_names=(), user_terms=(term,))
     generator, n_cut = np.random.default_rng(SEED), MAX_HALO_WIDTH - halo_width
@@ -127,16 +129,16 @@ def tendencies_of_random_fields(
 
 
 def with_new_terms(setup: Setup) -> Setup:
-    """The Setup with new copies of its user-defined terms, so that it has its own compiled programs."""
+    """The Setup with new copies of its user terms, so that it has its own compiled programs."""
     new_terms = tuple(replace(term, tendency=TendencyGuard(term, setup.scheme)) for term in setup.scheme.user_terms)
     return replace(setup, scheme=replace(setup.scheme, user_terms=new_terms))
 
 
 class TendencyGuard:
-    """The tendency of a term, as long as it computes the same as when this object was made.
+    """The tendency of a term. UsageError: the term no longer computes what it did when this object was made.
 
     A function may read globals, attributes, dicts or files that change. JAX and the native step keep the traced
-    computation; each new trace checks the function again.
+    computation, and each new trace checks the function again.
     """
 
     def __init__(self, term: Term, scheme: Scheme):

@@ -11,12 +11,12 @@ from ...ocean.elements import array_of, index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import CONTROL_VECTORS, CONTROLS
 
-#: The controls, in words: an array stands for its elements.
+#: The names of the controls in words, where an array with indices stands for all its elements.
 CONTROL_NAMES = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
 
 
 def check_control_name(name: str) -> str:
-    """The name of a control. ValueError: it is not one."""
+    """The name. ValueError: it is not that of a control."""
     if name not in CONTROLS:
         raise ValueError(f'"{name}" is not a choice; {suggest(name, CONTROLS)}')
     return name

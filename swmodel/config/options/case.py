@@ -1,4 +1,4 @@
-"""The table [case]: a case, the base class of all cases."""
+"""The table [case] and the base class of all cases."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Case(Section):
 
     A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
     table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
-    of (self, config, at) give the fields in `ocean.table.INPUT_FIELDS`, functions of (self, state, grid, t) are terms
-    (`ocean.user_term`). It may define an analytic solution, `analytic_solution`, and the `centre` of a storm. A case
-    with `prior_config`, a function of (self, config) that returns the configuration of the first guess, is a twin
+    of (self, config, at), or (self, config, at, t), define fields in `ocean.table.INPUT_FIELDS`; functions of (self,
+    state, grid, t) are terms (`ocean.user_term`). It may define an `analytic_solution` and the `centre` of a storm. A
+    case with `prior_config`, a function of (self, config) that returns the configuration of the first guess, is a twin
     experiment. The case has the name of its class: DoubleGyre is `double_gyre`.
 
     Attributes:
-        grid_kinds: what grids its formulas are made for: plane, latlon, projected (a plane with `grid.crs`).
+        grid_kinds: grids for which its formulas are valid: plane, latlon, projected (a plane with `grid.crs`).
         file_text: text of the user's file with the case; "" for other cases.
     """
 
@@ -49,7 +49,7 @@ class Case(Section):
         return ""
 
     def uplift_times(self, config: Config) -> tuple[float, ...]:
-        """Times at which `uplift_at` gives the uplift of the sea floor, s since the start; (): it does not move."""
+        """Times of the records of `uplift_at`, s since the start; (): the sea floor does not move in time."""
         return ()
 
     def uplift_at(self, config: Config, at: Any, t: float) -> Any:
@@ -57,7 +57,7 @@ class Case(Section):
         raise NotImplementedError
 
     def analytic_solution(self, config: Config, at: Any, t: float) -> dict[str, Any]:
-        """The analytic solution {name of a field: values at the given Points} at t s since the start.
+        """The analytic solution at t s since the start, {name of a field: values at the Points `at`}.
 
         Pictures of the package's cases show it; user-defined cases are not executed for pictures.
         """

@@ -26,7 +26,7 @@ class SchemeOptions(Section):
     )
 
 
-#: Thickness in units of `drying.thickness` above which faces are fully open. Layers that drain end between 1 and this.
+#: Thickness in units of `drying.thickness` above which faces are fully open. Draining layers end between 1 and this.
 WET_THICKNESS_RATIO = 2.0
 
 
@@ -44,11 +44,11 @@ class DryingOptions(Section):
 
     @property
     def wet_thickness(self) -> float | None:
-        """The thickness above which a cell counts as wet, m: thinner water hardly moves. None without drying."""
+        """The thickness above which a cell counts as wet, m; thinner water hardly moves. None without drying."""
         return WET_THICKNESS_RATIO * self.thickness if self.active and self.thickness else None
 
     def wet_thickness_in(self, dtype: str) -> float | None:
-        """`wet_thickness` rounded to a precision, for comparison with thickness that was rounded to it."""
+        """`wet_thickness` rounded to the precision `dtype`, for comparison with the thickness in that precision."""
         return None if self.wet_thickness is None else float(np.dtype(dtype).type(self.wet_thickness))
 
 

@@ -16,7 +16,7 @@ MAX_CELLS_PER_AXIS = 10**9
 #: Smallest and largest cell size, m or degrees; also limits of the radius of a sphere, m.
 MIN_CELL_SIZE, MAX_CELL_SIZE = 1e-6, 1e12
 
-#: Numbers count as equal up to this relative difference, for example a length and the sum of the cell sizes.
+#: Relative difference up to which numbers count as equal, for example a length and the sum of the cell sizes.
 ROUND_OFF = 1e-12
 
 #: Keys of [physics] that set the Coriolis parameter; where both are 0, latitudes and the rotation rate give it.
@@ -44,14 +44,14 @@ class ExtentKeys(NamedTuple):
     start: str = ""
 
 
-#: The keys of the extents in x and y, by kind of grid. A configuration source that gives the size or the end replaces
-#: both of them from earlier sources. A run keeps only the size.
+#: The keys of the extents in x and y, by kind of grid. A source of the configuration that sets the size or the end
+#: replaces both keys of earlier sources. The resolved configuration of a run has only the size.
 EXTENT_KEYS = {
     "plane": (ExtentKeys("nx", "dx", "lx"), ExtentKeys("ny", "dy", "ly")),
     "latlon": (ExtentKeys("nx", "dlon", "east", "west"), ExtentKeys("ny", "dlat", "north", "south")),
 }
 
-#: Keys that only one kind of grid has.
+#: Keys that only one kind of grid has; a plane with `crs` also has the PLANET_KEYS.
 KEYS_BY_KIND = {
     "plane": ("dx", "dy", "lx", "ly", "crs", "easting", "northing"),
     "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
@@ -250,7 +250,7 @@ class GridOptions(Section):
             yield "easting", problem
 
     def with_cell_sizes(self) -> GridOptions:
-        """A copy with cell sizes in place of the ends, defaults, and None for keys that have no meaning here."""
+        """A copy with cell sizes in place of ends, with defaults, and with None for keys that this grid does not use."""
         updates: dict[str, Any] = dict.fromkeys(self.unused_keys)
         if self.kind == "latlon" or self.crs:
             updates["radius"] = self.radius or EARTH_RADIUS

@@ -85,8 +85,8 @@ class ForcingOptions(Section):
 class PythonOptions(Section):
     """Inputs from Python: a run with them cannot be repeated from its file alone.
 
-    `config.python` has the fields and terms themselves. A run records their names and SHA-256, and the names and
-    intervals of functions that it called; its restart files have the fields.
+    `config.python` contains the fields and terms themselves. A run records their names and SHA-256, and the names and
+    intervals of the functions that it called; its restart files contain the fields that do not vary in time.
     """
 
     fields: tuple[str, ...] = option((), "", "names of fields from Python; a run adds their SHA-256")

@@ -77,7 +77,7 @@ class Config(ConfigWithTerms):
         tables = {name: sections.get(name, {}) for name in classes}
         return {**sections, **{name: classes[name](**each) for name, each in tables.items() if isinstance(each, dict)}}
 
-    #: Whether a command has already checked it.
+    #: Whether a command has already checked this configuration.
     _checked: bool = PrivateAttr(default=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
@@ -92,7 +92,7 @@ def section_class(name: str) -> type[Section]:
     return cast(type[Section], Config.model_fields[name].annotation)
 
 
-#: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
+#: (section, key, key): keys of which only one may be given; that of a later source replaces that of an earlier one.
 EXCLUSIVE_KEYS = (
     ("run", "steps", "days"),
     ("time", "dt", "cfl"),

@@ -16,7 +16,7 @@ from ...ocean.table import COEFFICIENTS, VARIABLES
 from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import TracerOptions
 
-#: Names that no tracer may have: those of fields, terms, numbers, other contents of files, and what a term can read.
+#: Names that no tracer may have: those of fields, terms, diagnostics, other contents of files, and attributes of Flow.
 RESERVED_NAMES = {
     *VARIABLES,
     *TERMS,

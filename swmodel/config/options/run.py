@@ -52,8 +52,8 @@ class RunOptions(Section):
 def keys_to_reset(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that return to their defaults when the number of processes or of devices changes.
 
-    These are a layout and a transport made for the earlier number, and the devices if the new transport has one device
-    per process.
+    These are the layout and the transport, if the layout fits the earlier number, and the devices, if the new transport
+    has one device per process.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):
