@@ -117,7 +117,7 @@ def rounded_times(config: Config) -> Iterator[str]:
 
 
 def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
-    """Remarks on lengths of the domain that change because a source sets only the number of cells or only their size."""
+    """Remarks on lengths of the domain that change because a source sets only one of the keys of an axis."""
     merged: ConfigLayer = {}
     lines: dict[ExtentKeys, str] = {}
     lengths: dict[ExtentKeys, float | None] = {}

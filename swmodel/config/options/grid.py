@@ -250,7 +250,7 @@ class GridOptions(Section):
             yield "easting", problem
 
     def with_cell_sizes(self) -> GridOptions:
-        """A copy with cell sizes in place of ends, with defaults, and with None for keys that this grid does not use."""
+        """A copy with cell sizes in place of ends, with defaults, and with None for keys without use for this grid."""
         updates: dict[str, Any] = dict.fromkeys(self.unused_keys)
         if self.kind == "latlon" or self.crs:
             updates["radius"] = self.radius or EARTH_RADIUS
