@@ -86,8 +86,8 @@ def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     """Whether the mask of the cells (rows[n], columns[n]) is water, [n]."""
     is_sea = np.zeros(len(rows), bool)
     for row in np.unique(rows):
-        here = rows == row
-        is_sea[here] = evaluate(config, "mask", np.array([row]), columns[here])[0] != 0
+        in_row = rows == row
+        is_sea[in_row] = evaluate(config, "mask", np.array([row]), columns[in_row])[0] != 0
     return is_sea
 
 

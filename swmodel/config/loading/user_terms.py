@@ -57,7 +57,9 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
     rates = tendencies_of_random_fields(term, scheme, parameters)
     context = f"{source_line_of(term.tendency)}: {term.name}"
     finite = {name: np.isfinite(values) for name, values in rates.items()}
-    if fields_not_finite := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
+    if fields_not_finite := [
+        name for name, values in finite.items() if not (values.all() if term.parameters else values.any())
+    ]:
         raise UsageError(
             f"{context} returns values that are not finite for {', '.join(fields_not_finite)}, given fields from 1 to 2"
         )

@@ -52,7 +52,7 @@ class BoundaryCells(NamedTuple):
     is_open: np.ndarray
 
     def values_across(self, config, name: str) -> np.ndarray:
-        """Values of a field at the start of the run, [2, cells]: outermost cells first; NaN where missing."""
+        """Values of a field, or of its record at the start of the run, [2, cells]; NaN where missing."""
         if varies_in_time(config, name):
             source = source_of(config, name)
             values = fields.evaluate_record(config, name, self.rows, self.columns, source.record_at(0)[0], source)

@@ -194,7 +194,8 @@ def process_rates(scheme, values: dict, dx, dy) -> dict:
     xp = h.__array_namespace__()
     waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
     values = values | {"h": xp.where(h > 0, h, xp.inf)}
-    # For a diagonal current this is |u|/dx + |v|/dy. It is more along an axis, because waves run in all directions.
+    # This is |u|/dx + |v|/dy for a diagonal current. It is larger than that for a current along an axis, because waves
+    # run in all directions.
     advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
     rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.forward_backward, xp)}
     for process in PROCESSES:

@@ -70,11 +70,11 @@ def position_problems(config: Config, formulas: Iterable) -> Iterator[str]:
         tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
         for at in (0, -1):
             row, column, value_together = rows[at], columns[at], together[at, at]
-            alone = formula.read(rows[[at]], columns[[at]])[0, 0]
-            if not np.isclose(alone, value_together, rtol=0, atol=tolerance, equal_nan=True):
+            value_alone = formula.read(rows[[at]], columns[[at]])[0, 0]
+            if not np.isclose(value_alone, value_together, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
-                    f"{formula.label}: is {alone:.6g} at row {row}, column {column} alone, but {value_together:.6g} "
-                    "together with other points; must depend only on the position of a point"
+                    f"{formula.label}: is {value_alone:.6g} at row {row}, column {column} alone, but "
+                    f"{value_together:.6g} together with other points; must depend only on the position of a point"
                 )
                 break
 

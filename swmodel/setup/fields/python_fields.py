@@ -145,7 +145,7 @@ def with_python_inputs(
     """The configuration with other inputs from Python: the texts that a run records, and the objects themselves.
 
     Args:
-        fields, terms: a text for each, its name or "NAME SHA-256".
+        fields, terms: a text for each, which begins with its name; its SHA-256 may follow.
         sources: {name of a field: PythonField or LocalArray}.
         parameters: {name of a term: vector, float64}; None: those of `config`.
     """
@@ -191,6 +191,6 @@ def user_terms_of(config: Config) -> tuple[Term, ...]:
 
 def formula_sources(config: Config) -> list[FormulaSource]:
     """The sources of all fields that functions of the points define, from the case or from Python."""
-    python, of_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
-    names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
+    python, names_in_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
+    names = dict.fromkeys([*(name for name in names_in_case if name not in python.names), *python._sources])
     return [field for field in (source_of(config, name) for name in names) if isinstance(field, FormulaSource)]

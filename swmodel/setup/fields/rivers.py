@@ -266,11 +266,11 @@ def joint_times(config, rivers) -> np.ndarray:
 
 def conflicting_cells(config, is_interior_water: Callable) -> Iterator[str]:
     """Messages about rivers that share a cell but have different concentrations."""
-    of_cell: dict[tuple[int, int], Any] = {}
+    river_of_cell: dict[tuple[int, int], Any] = {}
     for river in rivers_of_field(config, RIVER_INFLOW.name):
         cells = cells_of_river(config, river, is_interior_water)
         for cell in zip(cells.rows.tolist(), cells.columns.tolist(), strict=True):
-            other = of_cell.setdefault(cell, river)
+            other = river_of_cell.setdefault(cell, river)
             if other.tracers != river.tracers:
                 yield (
                     f'forcing.rivers: "{other.name}" and "{river.name}" share the cell in row {cell[0]}, column '

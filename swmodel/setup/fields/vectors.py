@@ -48,11 +48,11 @@ class RotatedSource(FieldSource):
         grid, point_location = self.config.grid, location or location_of(self.name)
         frames = self.frames(record)
 
-        def component(of: FieldSource) -> np.ndarray:
+        def component(source: FieldSource) -> np.ndarray:
             return (
                 np.zeros((1, 1))
-                if isinstance(of, ConstantSource)
-                else of.read(rows, columns, record, point_location, fill)
+                if isinstance(source, ConstantSource)
+                else source.read(rows, columns, record, point_location, fill)
             )
 
         if frames == {frame_of(grid)}:

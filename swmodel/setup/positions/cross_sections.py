@@ -56,12 +56,12 @@ class CrossSections(NamedTuple):
     points: StatePoints
 
     def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
-        """{"transport": sum over faces of length times velocity times mean thickness, m3 s-1} [k, n].
+        """{"transport": [k, n]}, m3 s-1, the sum over faces of length times velocity times mean thickness.
 
-        `point_values`: values of the points at k times, [k, 3 faces].
+        `point_values`: values of the points after k numbers of steps, `steps`, [k, 3 faces].
         """
-        velocity, near, far = np.split(point_values.astype(np.float64), 3, axis=1)
-        flux = self.lengths * velocity * (0.5 * (near + far))
+        velocity, thickness, thickness_across = np.split(point_values.astype(np.float64), 3, axis=1)
+        flux = self.lengths * velocity * (0.5 * (thickness + thickness_across))
         return {"transport": np.stack([part.sum(axis=1) for part in np.split(flux, self.first_faces, axis=1)], axis=1)}
 
 
@@ -72,10 +72,10 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
         return None
     sections = [cross_section(config, line) for line in tables]
     axis, rows, columns, lengths = (np.concatenate(parts) for parts in zip(*(s.faces for s in sections), strict=True))
-    of_u, of_v, of_h = (State._fields.index(name) for name in "uvh")
-    thickness = np.full(len(axis), of_h)
+    index_of_u, index_of_v, index_of_h = (State._fields.index(name) for name in "uvh")
+    thickness = np.full(len(axis), index_of_h)
     points = StatePoints(
-        np.concatenate([np.where(axis == 1, of_u, of_v), thickness, thickness]),
+        np.concatenate([np.where(axis == 1, index_of_u, index_of_v), thickness, thickness]),
         np.concatenate([rows, rows, (rows + (axis == 0)) % grid.ny]),
         np.concatenate([columns, columns, (columns + (axis == 1)) % grid.nx]),
     )
@@ -86,14 +86,14 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
 
 def cross_section(config, table) -> CrossSection:
     """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends."""
-    label, (of_x, of_y) = f'the section "{table.name}"', axes(config.grid)
+    label, (x_axis, y_axis) = f'the section "{table.name}"', axes(config.grid)
     rows, columns = stair_corners(config.grid, label, table.start, table.end)
     if len(rows) < 2:
         raise UsageError(f"{label} begins and ends at the same corner of the grid; make it longer")
-    ends = [
-        from_grid_axes(config.grid, of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing)
-        for j, i in ((rows[0], columns[0]), (rows[-1], columns[-1]))
-    ]
+    ends = []
+    for j, i in ((rows[0], columns[0]), (rows[-1], columns[-1])):
+        x, y = x_axis.first + (i + 0.5) * x_axis.spacing, y_axis.first + (j + 0.5) * y_axis.spacing
+        ends.append(from_grid_axes(config.grid, x, y))
     return section_of_faces(open_faces(config, rows, columns), np.array(ends, dtype=np.float64), label)
 
 

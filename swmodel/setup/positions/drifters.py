@@ -25,12 +25,12 @@ def initial_drifters(config) -> dict[str, np.ndarray]:
     Rows and columns are int32. Offsets have the precision of the run; they are at least -1/2 and below 1/2, and keep
     digits that positions in this precision would lose.
     """
-    (of_x, of_y), (x, y) = axes(config.grid), start_positions(config)[0].T
+    (x_axis, y_axis), (x, y) = axes(config.grid), start_positions(config)[0].T
     rows, columns = cells_containing(config.grid, x, y)
     dtype = np.dtype(config.run.dtype)
     north, east = (
         np.clip(at.astype(dtype), *offset_limits(dtype))
-        for at in (of_y.fractional_index(y) - rows, of_x.fractional_index(of_x.wrap(x)) - columns)
+        for at in (y_axis.fractional_index(y) - rows, x_axis.fractional_index(x_axis.wrap(x)) - columns)
     )
     return {ROW: rows.astype(np.int32), COLUMN: columns.astype(np.int32), NORTH: north, EAST: east}
 

@@ -212,9 +212,9 @@ def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Distances from positions on water (along the axes of the grid) to the nearest centres of wet cells, m, [n]."""
     rows, columns = cells_containing(config.grid, x, y)
     wet = neighbourhood_values(config, rows - 1, columns - 1)
-    (of_x, of_y), distance = axes(config.grid), np.full(x.shape, np.inf)
+    (x_axis, y_axis), distance = axes(config.grid), np.full(x.shape, np.inf)
     for j, i in np.ndindex(3, 3):
-        centres = of_x.first + (columns + i - 1) * of_x.spacing, of_y.first + (rows + j - 1) * of_y.spacing
+        centres = x_axis.first + (columns + i - 1) * x_axis.spacing, y_axis.first + (rows + j - 1) * y_axis.spacing
         distance = np.minimum(
             distance, np.where(wet[:, j, i] != 0, distances_between(config.grid, (x, y), centres), np.inf)
         )
@@ -285,5 +285,5 @@ def nearest_water(config, position: tuple[float, float]) -> tuple[float, tuple[f
         distances = np.where(fields.wet_mask(config, rows, columns) != 0, distances, np.inf)
         j, i = np.unravel_index(np.argmin(distances), distances.shape)
         best = min(best, (float(distances[j, i]), int(rows[j]), int(i)))
-    (of_x, of_y), (distance, row, column) = axes(grid), best
-    return distance, from_grid_axes(grid, of_x.first + column * of_x.spacing, of_y.first + row * of_y.spacing)
+    (x_axis, y_axis), (distance, row, column) = axes(grid), best
+    return distance, from_grid_axes(grid, x_axis.first + column * x_axis.spacing, y_axis.first + row * y_axis.spacing)

@@ -65,12 +65,13 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
     wet = neighbourhood_values(config, rows, columns)
     is_open, has_value = np.empty_like(weights), np.empty_like(weights)
     for number, name in enumerate(OBSERVED_QUANTITIES):
-        (north, east), chosen = STEP_ACROSS_FACE.get(name, (0, 0)), quantity == number  # sea level is not on faces
-        here = wet[chosen, :2, :2].reshape(-1, 4)
-        beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
-        is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)
+        # Faces lie between two cells; the step (0, 0) of the sea level, which is at centres, leads to the same cell.
+        (north, east), chosen = STEP_ACROSS_FACE.get(name, (0, 0)), quantity == number
+        wet_cell = wet[chosen, :2, :2].reshape(-1, 4)
+        wet_across = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
+        is_open[chosen], has_value[chosen] = wet_cell * wet_across, np.maximum(wet_cell, wet_across)
         if with_open_boundaries and name != "eta" and config.open_boundaries.sides:
-            is_open[chosen] += open_boundary_faces(config, name, rows[chosen], columns[chosen], here, beyond)
+            is_open[chosen] += open_boundary_faces(config, name, rows[chosen], columns[chosen], wet_cell, wet_across)
     total = (weights * has_value).sum(axis=1, keepdims=True)
     return Stencils(
         (rows[:, None] + [0, 0, 1, 1]) % grid.ny,
@@ -79,12 +80,15 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
     )
 
 
-def open_boundary_faces(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """1 on faces of open boundaries between wet cells `here` and `beyond`, else 0, for points of a velocity, [n, 4]."""
+def open_boundary_faces(config, name: str, rows, columns, wet_cell: np.ndarray, wet_across: np.ndarray) -> np.ndarray:
+    """1 on faces of open boundaries, else 0, for the four points of a velocity, [n, 4].
+
+    `wet_cell`, `wet_across`: 1 if the cell of the face, or that on its other side, is wet, else 0.
+    """
     north, east = STEP_ACROSS_FACE[name]
     outside = neighbourhood_values(config, rows, columns, lambda *at: fields.boundary_water_masks(*at)[north])
-    near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
-    return here * far + near * beyond
+    outside_cell, outside_across = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
+    return wet_cell * outside_across + outside_cell * wet_across
 
 
 def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -207,8 +207,8 @@ def file_stamp(path: str) -> tuple:
     """Times and sizes that identify a version of a file or a store."""
     files = [path]
     if os.path.isdir(path):
-        of_arrays = (os.path.join(each, name) for each in sorted(os.listdir(path)) for name in ZARR_ARRAY_FILES)
-        files = [os.path.join(path, name) for name in (*ZARR_GROUP_FILES, *of_arrays)]
+        array_files = (os.path.join(each, name) for each in sorted(os.listdir(path)) for name in ZARR_ARRAY_FILES)
+        files = [os.path.join(path, name) for name in (*ZARR_GROUP_FILES, *array_files)]
     stats = (os.stat(file) for file in files if os.path.isfile(file))
     return tuple((each.st_mtime_ns, each.st_size) for each in stats)
 

@@ -210,10 +210,10 @@ def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarra
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
     window = read(*needed)
     total = weight = np.zeros((len(rows), len(columns)))
-    for row, of_row in ((y.first, 1 - y.fraction), (y.second, y.fraction)):
-        for column, of_column in ((x.first, 1 - x.fraction), (x.second, x.fraction)):
+    for row, row_weight in ((y.first, 1 - y.fraction), (y.second, y.fraction)):
+        for column, column_weight in ((x.first, 1 - x.fraction), (x.second, x.fraction)):
             values = window[np.searchsorted(needed[0], row), np.searchsorted(needed[1], column)]
-            weights = of_row * of_column
+            weights = row_weight * column_weight
             is_used = np.isfinite(values) & (weights > 0)
             total = total + np.where(is_used, weights * values, 0.0)
             weight = weight + np.where(is_used, weights, 0.0)

@@ -67,18 +67,18 @@ def join_records(label: str, parts: list[tuple]) -> VariableRecords:
 
 def has_records_in_time(text: str, model_variable) -> bool:
     """Whether an entry has records in time: several files, or a variable with several times."""
-    source = parse_entry(text)
-    if source.record is not None:
+    entry = parse_entry(text)
+    if entry.record is not None:
         return False
-    return source.files() != [source.path] or has_several_times(source, model_variable, source.file_stamps())
+    return entry.files() != [entry.path] or has_several_times(entry, model_variable, entry.file_stamps())
 
 
 @lru_cache(maxsize=64)
-def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
+def has_several_times(entry: InputEntry, model_variable, stamps) -> bool:
     """Whether the variable of a file has several records with times; False also if the file cannot be read."""
     try:
-        with open_file(source.path) as dataset:
-            variable, *_ = find_variable(dataset, source, model_variable)
+        with open_file(entry.path) as dataset:
+            variable, *_ = find_variable(dataset, entry, model_variable)
             record_times = find_record_times(dataset, variable)
             return record_times is not None and record_times[1].count > 1
     except InputError:
@@ -93,25 +93,25 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
         stamps: (path, `dataset.file_stamp`) of each of its files.
         years: length of the run in years, for a climatology (`repeat_every_year`); else None.
     """
-    source, context = parse_entry(text), f"input.{model_variable.name}"
+    entry, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
-        raise InputError(f"{context}: no file matches {source.path}")
+        raise InputError(f"{context}: no file matches {entry.path}")
     parts = []
     for path, _ in stamps:
         with open_file(path, f"{context}: ") as dataset:
-            variable, *_ = find_variable(dataset, source._replace(path=path), model_variable)
+            variable, *_ = find_variable(dataset, entry._replace(path=path), model_variable)
             file_context, record_times = f"{context}: {variable.name} in {path}", find_record_times(dataset, variable)
             if record_times is None:
                 raise InputError(
                     f'{file_context} has no times; a coordinate along its records needs units such as "hours since ..."'
                 )
             _, times = record_times
-            name = f"{path}:{source.name or variable.name}"  # source.name may change the sign
+            name = f"{path}:{entry.name or variable.name}"  # entry.name may change the sign
             fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
             parts.append((*seconds_and_dates(times, time, file_context, years is not None), fields, path))
             with fields[0](model_variable, grid):
                 pass
-    records = join_records(f"{context}: {source.path}", parts)
+    records = join_records(f"{context}: {entry.path}", parts)
     return records if years is None else repeat_every_year(records, time, years)
 
 
