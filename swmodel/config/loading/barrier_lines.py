@@ -86,7 +86,7 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     except Exception as error:  # errors of GDAL have several classes
         raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
     if len(layers) > 1:
-        raise ConfigError([f"{path}: has the layers {', '.join(layers)}; give a file with one"])
+        raise ConfigError([f"{path}: has the layers {', '.join(layers)}; give a file with one layer"])
     if not meta["crs"]:
         log_once(f"{path}: names no coordinate reference system; its positions are taken as those of the grid")
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
@@ -101,7 +101,7 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
         for part in getattr(shape, "geoms", [shape]):
             points = shapely.get_coordinates(part, include_z=part.has_z and np.isnan(crest))
             if not len(points):
-                raise ConfigError([f"{label} has no points; barriers are lines of at least two"])
+                raise ConfigError([f"{label} has no points; barriers are lines of at least two points"])
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
             third_coordinates += points[:, 2:].ravel().tolist()

@@ -114,7 +114,7 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
                 )
             }
         elif isinstance(table, list) and table and all(isinstance(each, dict) for each in table):
-            problems.append(f'{context}: "{section}" is no list of tables; {suggest(section, LISTS_OF_TABLES)}')
+            problems.append(f'{context}: "{section}" is not a list of tables; {suggest(section, LISTS_OF_TABLES)}')
             continue
         elif not isinstance(table, dict):
             problems.append(f'{context}: "{section}" is outside a section: write [grid] or another one above it')

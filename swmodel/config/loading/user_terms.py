@@ -30,7 +30,7 @@ def check_terms(setup: Setup) -> None:
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.user_terms]
     problems += [
-        f"terms: two are called {name}; give one of them another name"
+        f"terms: two terms are called {name}; give one of them another name"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]

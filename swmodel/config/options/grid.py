@@ -223,8 +223,9 @@ class GridOptions(Section):
             if abs(latitude) > POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
                 yield (
                     key if self.is_set(key) else "dlat",
-                    f"the {key}ern edge is at latitude {latitude:.10g}, but may be at most at "
-                    f"{POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:g}, because cells have no width at a pole",
+                    f"the {key}ern edge is at latitude {latitude:.10g}, but must be within "
+                    f"{POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:g} degrees of the equator, because cells have no "
+                    "width at a pole",
                 )
         width, key = grid.nx * grid.dlon, "dlon" if self.east is None else "east"
         is_full_circle = math.isclose(width, FULL_CIRCLE_DEGREES, rel_tol=ROUND_OFF)

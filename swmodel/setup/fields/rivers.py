@@ -126,7 +126,7 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
         raise InputError(f"{label}: there is no such file")
     path, name, record = parse_entry(text)
     if record is not None:
-        raise InputError(f"{label}: a series has all records of its file; leave out @{record}")
+        raise InputError(f"{label}: a series uses all records of its file; leave out @{record}")
     if name and not is_netcdf(path):
         raise InputError(f"{label}: the discharge is that of the column {COLUMNS[1]}; leave out :{name}")
     seconds, discharge, factor, dates = (
@@ -183,7 +183,7 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
         if len(names) != 1:
             raise InputError(
                 f"{label}: {len(names)} variables are in {DISCHARGE_UNITS} ({', '.join(names) or 'none'}); "
-                "name one, FILE.nc:variable"
+                "name one of them, FILE.nc:variable"
             )
         variable = dataset.data[names[0]]
         if names[0] not in factors:

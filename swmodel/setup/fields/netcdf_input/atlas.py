@@ -59,7 +59,9 @@ def read_atlas(name: str, folder: str, wanted: Sequence[str]) -> dict[str, tuple
         raise InputError(f"{name} has no {', '.join(missing)}; it has {', '.join(sorted(files['z']))}")
     names = list(wanted) or [each for each in CONSTITUENTS if each in files["z"]]
     if not wanted:
-        log_once(f"open_boundaries.atlas: the tide has {', '.join(names)}; constituents chooses some of them")
+        log_once(
+            f"open_boundaries.atlas: the tide has {', '.join(names)}; the key constituents can choose some of them"
+        )
     entries_by_array = {}
     for array, group in GROUP_OF_ARRAY.items():
         paths = {each: find_file(folder, files, group, each) for each in names if group in files}
@@ -106,6 +108,6 @@ def entry_of_file(path: str, pairs: Sequence[str], constituent: str) -> str:
     with open_file(path) as dataset:
         variables = {*dataset.data.variables}
         attributes = {key.lower(): str(text).strip().upper() for key, text in dataset.data.attrs.items()}
-    if (found := attributes.get("constituent", constituent)) != constituent:
-        raise InputError(f"{path}: has the constituent {found}; its name says {constituent}")
+    if (in_file := attributes.get("constituent", constituent)) != constituent:
+        raise InputError(f"{path}: has the constituent {in_file}; its name says {constituent}")
     return f"{path}:{next((pair for pair in pairs if variables.issuperset(pair.split(','))), pairs[0])}"

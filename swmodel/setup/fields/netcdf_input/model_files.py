@@ -58,7 +58,5 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
             "with output.harmonics has them"
         )
     if left_out:
-        log_once(
-            f"open_boundaries.tide: ignores {', '.join(left_out)} in {path}; possible are {', '.join(CONSTITUENTS)}"
-        )
+        log_once(f"open_boundaries.tide: ignores {', '.join(left_out)} in {path}; it can use {', '.join(CONSTITUENTS)}")
     return {"constituents": tuple(names)} | entries_by_array
