@@ -44,7 +44,7 @@ def describe_mistake(detail: Mapping, field) -> str:
     error_type, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if error_type == "literal_error":
         return f"{format_value(value)} is not a choice; {suggest(str(value), choices(field.annotation))}"
-    if error_type in ("missing", "too_long"):  # the number of elements of a tuple
+    if error_type in ("missing", "too_long"):  # a tuple has too few or too many elements
         return f"must be a list of {len(element_types(field.annotation))} numbers"
     if error_type == "value_error":
         return str(context["error"])

@@ -83,7 +83,7 @@ def barriers_on_land(config: Config) -> Iterator[str]:
 
 
 def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Whether the mask of the cells (rows[n], columns[n]) is water, [n]."""
+    """Whether the cells (rows[n], columns[n]) are water in the mask, [n]."""
     is_sea = np.zeros(len(rows), bool)
     for row in np.unique(rows):
         in_row = rows == row
@@ -117,7 +117,7 @@ def rounded_times(config: Config) -> Iterator[str]:
 
 
 def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
-    """Remarks on lengths of the domain that change because a source sets only one of the keys of an axis."""
+    """Remarks on lengths of the domain that change because a source sets only the number or only the size of cells."""
     merged: ConfigLayer = {}
     lines: dict[ExtentKeys, str] = {}
     lengths: dict[ExtentKeys, float | None] = {}

@@ -136,7 +136,7 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
 def line_numbers_of_keys(text: str) -> dict[tuple[str | None, str | int | None], int]:
     """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections.
 
-    {(section, n): line} has the header of the n-th table in a list of tables, from 1.
+    {(section, n): line of its header} is included for the n-th table in a list of tables, n = 1, 2, ...
     """
     line_number_of: dict[tuple[str | None, str | int | None], int] = {}
     section, header_counts = None, Counter[str]()
