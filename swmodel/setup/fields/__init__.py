@@ -143,7 +143,10 @@ def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
 
 
 def wet_mask(config, rows, columns) -> np.ndarray:
-    """1 on water, but 0 on land, in the outermost cells at open boundaries and beyond walls, [rows, columns]."""
+    """1 on water, but 0 on land, in the outermost cells at open boundaries and beyond walls.
+
+    The mask broadcasts to [rows, columns].
+    """
     return water_mask(config, rows, columns, 1)
 
 
