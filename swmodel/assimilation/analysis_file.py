@@ -1,4 +1,4 @@
-"""Writes analysis.nc: first guess, analysis and increment of controls, departures of observations, costs, errors."""
+"""Write analysis.nc: first guess, analysis and increment of controls, departures of observations, costs, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ STATE_LABELS = {
     "spread": "spread of the members",
 }
 
-ERROR_LABELS = {who: f"error of {{}} of the run from the {STATE_LABELS[who]}" for who in ("background", "analysis")}
+ERROR_LABELS = {
+    estimate: f"error of {{}} of the run from the {STATE_LABELS[estimate]}" for estimate in ("background", "analysis")
+}
 ERROR_LABELS["spread"] = "spread of {} of the members"
 
 ITERATION_LABELS = {
@@ -45,9 +47,14 @@ CYCLE_LABELS = {
 def write_analysis(
     path, experiment, analysis: dict, departures: dict, results: dict, command_line="", impact=None, spread=None
 ) -> None:
-    """Write the file, whole or not at all; all processes call this together.
+    """Write the file completely or not at all; all processes call this together.
 
-    `impact`: an `impact.ObservationImpact`, if known; `spread`: {control: spread of the members}.
+    Args:
+        analysis: {control: analysed values}, fields on this process's block.
+        departures: {"background" or "analysis": observation minus that estimate, [n], m or m s-1}.
+        results: the contents of assimilation.json.
+        impact: an `impact.ObservationImpact`, if known.
+        spread: {control: standard deviation over the members}; only with letkf.
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
@@ -83,7 +90,7 @@ def write_analysis(
 
 
 def define_record_times(dataset, dimension: str, seconds, config) -> None:
-    """Define a dimension of records and its times, unless another control has defined it."""
+    """Define a dimension of records and its coordinate variable, unless another control has defined them."""
     if dimension not in dataset.dimensions:
         dataset.createDimension(dimension, len(seconds))
         define_variable(
@@ -92,7 +99,7 @@ def define_record_times(dataset, dimension: str, seconds, config) -> None:
 
 
 def control_variable(name: str, kind: str, physics) -> Variable:
-    """The output variable of a control; the location of a number is ""."""
+    """The output variable of a control, of a kind in STATE_LABELS; the location of a number is ""."""
     entry, location = variable_in_run(name, physics), CONTROLS[name].control_location
     standard_name = entry.standard_name if location and kind not in ("increment", "spread") else ""
     long_name = f"{entry.long_name if location else name.replace('_', ' ')}, {STATE_LABELS[kind]}"
@@ -100,7 +107,7 @@ def control_variable(name: str, kind: str, physics) -> Variable:
 
 
 def define_observations(dataset, observations, departures: dict, impact, config) -> None:
-    """Define observations, their departures from first guess and analysis, and their impact on a quantity, if known."""
+    """Define the observations, their departures from first guess and analysis, and any impact on a quantity."""
     dataset.createDimension("observation", observations.size)
     grid_axes = axes(config.grid)
     units = {"units": grid_axes.x.unit}
@@ -114,8 +121,9 @@ def define_observations(dataset, observations, departures: dict, impact, config)
         "observation_quantity": (observations.quantity, {"long_name": "observed quantity"}),
         "observation_error": (observations.error, {"long_name": "standard deviation of the error, m or m s-1"}),
     }
-    for who, values in departures.items():
-        columns[f"departure_{who}"] = values, {"long_name": f"observation minus {STATE_LABELS[who]}, m or m s-1"}
+    for estimate, values in departures.items():
+        attributes = {"long_name": f"observation minus {STATE_LABELS[estimate]}, m or m s-1"}
+        columns[f"departure_{estimate}"] = values, attributes
     if impact:
         quantity_name, unit = impact.quantity.long_name, impact.quantity.units
         attributes = {"long_name": f"impact of the observation on {quantity_name}", "units": unit}
@@ -133,7 +141,7 @@ def define_observations(dataset, observations, departures: dict, impact, config)
 
 
 def define_rows(dataset, dimension: str, rows: list, labels: dict) -> None:
-    """Define the numbers of each outer iteration, or of each cycle."""
+    """Define a variable for each of the `labels`, whose values are those of the rows; without rows define nothing."""
     if not rows:
         return
     dataset.createDimension(dimension, len(rows))
@@ -150,8 +158,8 @@ def define_forecast_errors(dataset, forecast: dict, physics) -> None:
     define_variable(dataset, "error_time", ("error_time",), attributes, forecast["days"])
     names = {"eta": variable_in_run("eta", physics).long_name, "current": "current"}
     for name, units in FORECAST_UNITS.items():
-        for who, errors in forecast[name].items():
-            for where, values in errors.items():
-                words = f"rms {ERROR_LABELS[who]}, {where}".format(names[name])
-                attributes, variable = {"long_name": words, "units": units}, f"{name}_error_{who}_{where}"
+        for estimate, errors in forecast[name].items():
+            for region, values in errors.items():
+                words = f"rms {ERROR_LABELS[estimate]}, {region}".format(names[name])
+                attributes, variable = {"long_name": words, "units": units}, f"{name}_error_{estimate}_{region}"
                 define_variable(dataset, variable, ("error_time",), attributes, values, fill_value=FILL_VALUE)

@@ -1,4 +1,4 @@
-"""The task `assimilate`: the analysis, by 4D-Var or LETKF, from a first guess and observations."""
+"""The task `assimilate`: compute an analysis from a first guess and observations, by 4D-Var or LETKF."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .impact import observation_impact
 
 RESULTS_FILE, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells in the shortest correlation length that the grid resolves; largest number of stations in the summary.
+#: Shortest correlation length that the grid resolves, in cells; largest number of stations in the summary.
 MIN_LENGTH_CELLS, MAX_LISTED_STATIONS = 3, 5
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.tasks.TASK_MODULES`.
 
-    Options: `memory`, most bytes per process; `resume`, whether to continue from the progress saved in the folder.
+    Options:
+        memory: largest memory of a process, bytes.
+        resume: whether to continue from the progress that is saved in the folder.
     """
     directory, start_time = Path(directory), time.perf_counter()
     with StopRequests(config.run.walltime) as stop:
@@ -100,7 +102,15 @@ def from_checkpoint(fields: dict, metadata: dict) -> tuple[MinimiserState, list]
 
 
 class ProgressMonitor:
-    """Reports and saves the progress of an assimilation, and stops it; all processes call its methods together."""
+    """Reports and saves the progress of an assimilation, and stops it on request.
+
+    All processes call its methods together.
+
+    Attributes:
+        pieces: number of pieces of computation so far, which shows the watchdog that the assimilation advances.
+        iteration: number of outer iterations, or of cycles with letkf, so far.
+        rounds_name: what `iteration` counts, for messages.
+    """
 
     def __init__(self, stop: StopRequests, config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report
@@ -118,7 +128,7 @@ class ProgressMonitor:
             raise Stopped(f"stopped by {reason} {progress}; continue with {command}")
 
     def hessian(self, w, dw):
-        """The product of the Hessian with dw; reports the inner iteration."""
+        """The product of the Hessian at w with dw; reports the inner iteration."""
         product = self.cost_function.hessian(w, dw)
         self.n_inner += 1
         self.report_progress(f"inner iteration {self.n_inner}")
@@ -144,6 +154,7 @@ class ProgressMonitor:
         )
 
     def report_progress(self, words: str, n_rounds: int = 0):
+        """Report `words` on rank 0; `n_rounds`: number of cycles with letkf, 0: `assimilation.outer`."""
         if self.transport.rank == 0:
             self.report({"step": self.iteration, "steps": n_rounds or self.config.assimilation.outer, "words": words})
 
@@ -162,7 +173,7 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
         "controls": list(experiment.controls),
         "observations": observations.size,
         "iterations": monitor.history,
-        "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
+        "misfit": {estimate: rms(values / observations.error) for estimate, values in departures.items()},
     }
     finite, impact = all(math.isfinite(value) for value in results["misfit"].values()), None
     if finite and experiment.problem.config.assimilation.impact:
@@ -179,7 +190,8 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
     if experiment.truth is not None and finite:
         runs = {"background": experiment.first_guess, "analysis": analysis}
         forecasts = {
-            who: forecast_states(experiment, experiment.problem.config, x, monitor.tick) for who, x in runs.items()
+            estimate: forecast_states(experiment, experiment.problem.config, x, monitor.tick)
+            for estimate, x in runs.items()
         }
         results["twin"] = errors_against_truth(experiment, forecasts, monitor.tick, analysis)
     write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line, impact)
@@ -209,7 +221,7 @@ def iterations_summary(results) -> str:
 
 
 def impact_summary(results) -> list[str]:
-    """Lines about the change of the quantity and the stations with the largest impact on it."""
+    """Lines about the change of the quantity, and about the stations with the largest impact on it."""
     impact = results["impact"]
     change = impact["analysis"] - impact["background"]
     lines = [
@@ -230,21 +242,21 @@ def twin_summary(twin) -> list[str]:
         f"{distance / 1e3:.0f} km from any observation"
     ]
     for name, errors in twin["controls"].items():
-        for where in errors["background"]:
-            both = errors["background"][where], errors["analysis"][where]
-            lines.append(error_line(f"{name} {where.replace('_', ' ')}", *both, CONTROLS[name].units))
+        for region in errors["background"]:
+            both = errors["background"][region], errors["analysis"][region]
+            lines.append(error_line(f"{name} {region.replace('_', ' ')}", *both, CONTROLS[name].units))
     forecast = twin["forecast"]
-    window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
+    end_of_window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
     for name, units in FORECAST_UNITS.items():
-        for number in (0, window, -1):
-            for where in forecast[name]["background"]:
-                both = (forecast[name][who][where][number] for who in ("background", "analysis"))
-                lines.append(error_line(f"{name} on day {forecast['days'][number]:.4g} {where}", *both, units))
+        for index in (0, end_of_window, -1):
+            for region in forecast[name]["background"]:
+                both = (forecast[name][estimate][region][index] for estimate in ("background", "analysis"))
+                lines.append(error_line(f"{name} on day {forecast['days'][index]:.4g} {region}", *both, units))
     return [words for words in lines if words]
 
 
 def error_line(label: str, before: float | None, after: float | None, units: str) -> str:
-    """One error before and after; "" if there is none or it was not finite (null in JSON)."""
+    """A line with an error before and after; "" if the first is zero or either was not finite (null in JSON)."""
     if not before or after is None:
         return ""
     unit = "" if units == "1" else units

@@ -50,7 +50,7 @@ class ControlErrors(NamedTuple):
 
 
 class Smoothing(NamedTuple):
-    """How accurate correlations by diffusion are."""
+    """Parameters that set the accuracy of correlations by diffusion."""
 
     order: int = 10  # p of `diffusion`, with which correlations are nearly Gaussian
     tolerance: float = 1e-5  # largest error of the smoothing, in the operator norm
@@ -59,7 +59,7 @@ class Smoothing(NamedTuple):
 
 DEFAULT_SMOOTHING = Smoothing()
 
-#: Marks what is compiled in, for `jax.tree_util.register_dataclass`.
+#: Marks the attributes that are constants of compiled programs, for `jax.tree_util.register_dataclass`.
 STATIC = {"static": True}
 
 
@@ -73,12 +73,13 @@ class BackgroundErrors:
     Attributes:
         names: all controls.
         number_sigmas: {name: sigma} of the controls that are numbers.
-        roots: {name: root of the correlation in time} of the fields at records.
+        roots: {name: symmetric root of the correlation in time, [n, n]} of the fields with n records.
         balance: the operator that adds currents in balance with eta to u and v, or None.
         scale: sigma N of all layers, [layers, ny, nx]; zero on land and closed faces. The layers are the fields, or
             their records.
-        coefficients, links: of the layers, for `diffusion.smooth`; None without fields or with `filters`.
-        filters: correlations by spectrum in place of diffusion, or None.
+        coefficients, links: the Chebyshev coefficients and Conductances of the layers, for `diffusion.smooth`; None
+            without fields or with `filters`.
+        filters: the smoothing by spectrum that replaces diffusion, or None.
     """
 
     transport: Transport = field(metadata=STATIC)
@@ -101,7 +102,7 @@ class BackgroundErrors:
         return len(self.roots[name]) if name in self.roots else 1
 
     def _stack_layers(self, x: dict):
-        """All fields, and all records of those that have some, stacked to [fields, ny, nx]."""
+        """All fields, and all records of those that have some, stacked to [layers, ny, nx]."""
         return jnp.concatenate([x[name] if name in self.roots else x[name][None] for name in self.field_names])
 
     def _unstack_layers(self, fields) -> dict:
@@ -116,13 +117,13 @@ class BackgroundErrors:
         return x | {name: (root[..., None, None] * x[name][None]).sum(axis=1) for name, root in self.roots.items()}
 
     def _smooth(self, fields):
-        """F of each field, [fields, ny, nx]."""
+        """F of each layer, [layers, ny, nx]."""
         if self.filters:
             return self.filters.smooth(fields, self.transport)
         return smooth(fields, self.coefficients, self.links, self.transport)
 
     def apply(self, w: dict) -> dict:
-        """L w: fields [ny, nx] of this block or their records, and numbers (). Zero on land and closed faces."""
+        """L w: fields [ny, nx] of this block or their records [n, ny, nx], zero on land and closed faces; numbers."""
         dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.number_sigmas.items()}
         if self.field_names:
             dx |= self._unstack_layers(self.scale * self._smooth(self._stack_layers(self._apply_time_roots(w))))
@@ -132,9 +133,9 @@ class BackgroundErrors:
         return {name: dx[name] for name in self.names}
 
     def transpose(self, x: dict) -> dict:
-        """Lᵀ x: the derivative of a scalar with respect to w, from that with respect to x.
+        """Lᵀ x: the derivative of a scalar with respect to w, from x, its derivative with respect to the controls.
 
-        F is its own transpose; JAX's derivative of `apply` would take 3 times as long.
+        F is its own transpose. JAX's derivative of `apply` would take 3 times as long.
         """
         if self.balance is not None:
             x = x | {"eta": x["eta"] + geostrophic_transpose(x["u"], x["v"], self.balance, self.transport)}
@@ -170,9 +171,9 @@ def make_background_errors(
 ) -> BackgroundErrors:
     """The BackgroundErrors of these controls; all processes of the Domain call this together.
 
-    `balanced`: whether errors of eta come with currents in geostrophic balance.
+    `balanced`: whether errors of eta include currents in geostrophic balance with them.
 
-    UsageError: correlations are by spectrum, but there is land, or there are more blocks than lines.
+    UsageError: correlations are by spectrum, but there is land, or more blocks than lines of a Fourier transform.
     """
     config, transport = domain.config, domain.transport
     block, dtype = transport.block, config.run.dtype
@@ -226,16 +227,16 @@ def water_and_boundary_mask(grid, location: str) -> Patch:
 
 
 class GeostrophicBalance(NamedTuple):
-    """The operator eta -> (u, v). Inverse lengths [ny + 2, nx + 2] have a cell around the block; the rest [ny, nx]."""
+    """The operator eta -> (u, v). Inverse lengths, [ny + 2, nx + 2], have a halo of one cell; the rest is [ny, nx]."""
 
     rdx_u: Any  # 1/dx on open east faces, else 0, m-1
     rdy_v: Any  # 1/dy on open north faces, else 0, m-1
-    per_slope_u: Any  # u divided by the sum of the slopes around, m s-1
-    per_slope_v: Any  # v divided by the sum of the slopes around, m s-1
+    per_slope_u: Any  # u divided by the sum of the slopes on the four north faces around it, m s-1
+    per_slope_v: Any  # v divided by the sum of the slopes on the four east faces around it, m s-1
 
 
 def build_balance(config, transport, grid) -> GeostrophicBalance:
-    """The operator of this process's block, from Patches with a cell around it; all processes call this together."""
+    """The operator of this process's block, from a grid of Patches with a halo; all processes call this together."""
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
     max_f = float(transport.reduce(np.asarray(np.abs(f.values).max()), "max"))
@@ -269,9 +270,9 @@ def inverse_away_from_equator(f: Patch, max_f: float) -> Patch:
 def geostrophic(eta, balance: GeostrophicBalance, transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], from eta, m.
 
-    The slope on a face is that between its two cells. u takes the mean slope of those of the four north faces around it
-    that are open, and v likewise of east faces. Both are zero on closed faces, and where no face around is open. The
-    accuracy is of second order, next to a coast of first order.
+    The slope on a face is that between its two cells. u is computed from the mean slope on the open ones among the four
+    north faces around it, and v from that on the east faces around it. Both are zero on closed faces, and where none of
+    the four faces is open. The accuracy is of second order, next to a coast of first order.
     """
     shape = eta.shape
     padded = Patch(exchange_halos((eta,), 1, transport)[0], (-1, -1))

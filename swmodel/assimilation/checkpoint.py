@@ -19,13 +19,13 @@ CHECKPOINT_FILE = "progress.h5"
 
 log = logging.getLogger(__name__)
 
-#: Keys of [assimilation] that may change when an assimilation continues, because they only set when it ends, what is
-#: computed afterwards, and the path of the observations, whose numbers are compared themselves.
+#: Keys of [assimilation] that may change when an assimilation continues, because they only set when it ends and what is
+#: computed afterwards. `observations` is a path; the numbers in the file are compared instead.
 KEYS_FREE_ON_RESUME = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
 def save(directory, fields: dict, metadata: dict, config, observations, transport) -> None:
-    """Write fields, and metadata that JSON can represent; all processes call this together."""
+    """Write fields, and metadata that JSON can represent, to CHECKPOINT_FILE; all processes call this together."""
     metadata = metadata | {"configuration": to_toml(config), "observations": observations_checksum(observations)}
     write_blocks(
         Path(directory) / CHECKPOINT_FILE, fields, json.dumps(metadata), (config.grid.ny, config.grid.nx), transport

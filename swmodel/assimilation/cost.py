@@ -18,9 +18,12 @@ from .gauss_newton import Cost, make_dot
 
 
 class CostFunction:
-    """The cost J(w). All processes create it and call its methods together, and get the same numbers.
+    """The cost J(w). All processes create it and call its methods together.
+
+    Numbers and values at observations are the same on all processes; fields are those of the process's block.
 
     Attributes:
+        dot: inner product of two vectors w over all processes.
         sweeps: number of gradients and Hessian products so far.
     """
 
@@ -91,7 +94,7 @@ class CostFunction:
         return add_increment(dw, self.background_transpose(x_bar))
 
     def _values_in_series(self, series) -> np.ndarray:
-        """The observed quantities [n], from this process's share of the series."""
+        """The observed quantities [n], summed over all processes from their shares of the series."""
         return np.asarray(self._collect(series), np.float64)
 
     def _misfit_and_cotangents(self, series):
@@ -101,7 +104,7 @@ class CostFunction:
         return 0.5 * float(np.sum(scaled_misfits**2)), self._series_cotangents(series, scaled_misfits / error)
 
     def background_transpose(self, x_bar: dict) -> dict:
-        """Lᵀ x_bar: the derivative of a scalar with respect to w, from x_bar, that with respect to the controls."""
+        """Lᵀ x_bar: the derivative of a scalar with respect to w, from x_bar, that with respect to controls."""
         return self._jit_background_transpose(self.background, {name: x_bar[name] for name in self.background.names})
 
 

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 def run_letkf(config, experiment, directory, options, command_line, monitor) -> dict:
     """Run LETKF and write analysis.nc; returns the numbers for assimilation.json. All processes call this together.
 
-    The maps of first guess, analysis and truth are those of the last analysis, at the end of the window. Errors over
-    time are those of the members' mean, also in the forecast.
+    The maps of first guess, analysis and truth are valid at the last analysis, at the end of the window. Errors over
+    time are those of the members' mean, in the window and in the forecast.
     """
     monitor.rounds_name, observations = "cycles", experiment.observations
     run, block = FilterRun(config, experiment, monitor, directory), experiment.problem.block
@@ -41,14 +41,14 @@ def run_letkf(config, experiment, directory, options, command_line, monitor) -> 
         return {name: crop_to_block(getattr(moments[name], which), block) for name in experiment.controls}
 
     misfits = dict(zip(("background", "analysis"), run.misfits, strict=True))
-    departures = {who: values * observations.error for who, values in misfits.items()}
+    departures = {estimate: values * observations.error for estimate, values in misfits.items()}
     results = {
         "method": "letkf",
         "controls": list(experiment.controls),
         "observations": observations.size,
         "members": config.ensemble.members,
         "cycles": run.cycle_rows,
-        "misfit": {who: rms(values) for who, values in misfits.items()},
+        "misfit": {estimate: rms(values) for estimate, values in misfits.items()},
     }
     results["stations"] = statistics_by_station(observations, departures, None)
     analysis = block_values(moments_after, "mean")
@@ -91,7 +91,7 @@ class FilterRun:
 
     Attributes:
         misfits: departures of the observations so far, divided by their errors, before and after the analysis, [2, n].
-        cycle_rows: the numbers of the cycles so far, for assimilation.json.
+        cycle_rows: one dict of numbers for each cycle so far, for assimilation.json.
         forecast_moments: in a twin experiment, mean and spread [2, 3, ny, nx] at each of the `forecast_steps` so far.
     """
 
@@ -123,7 +123,7 @@ class FilterRun:
             filter_.from_checkpoint(metadata["step"], fields)
 
     def run_to_end(self):
-        """Run through all cycles; returns mean and spread of all fields before and after the last analysis."""
+        """Run all cycles; returns {name: MeanAndSpread} of all fields before and after the last analysis."""
         config, filter_ = self.config, self.filter
         options, steps, members = config.assimilation, config.run.steps, filter_.members
         cycle_steps = options.cycle_steps or steps

@@ -1,4 +1,4 @@
-"""Smooth fields by implicit diffusion: the square root of a correlation operator, without sums over processes.
+"""Smooth fields by implicit diffusion, which is the square root of a correlation operator.
 
 With A = -div(m grad), where m is 1 between two wet cells and 0 elsewhere (a Neumann condition at coasts and walls),
 
@@ -40,7 +40,7 @@ MASK_NAMES = {"centre": "wet", "u": "open_u", "v": "open_v"}
 class Conductances(NamedTuple):
     """The diffusive flux between neighbouring points per unit difference of their values, divided by `spectrum_bound`.
 
-    It has no dimension, and is zero at coasts.
+    Conductances have no dimension, and are zero at coasts.
     """
 
     x: Any  # between (j, i) and (j, i+1), for i from -1 on: [fields, ny, nx + 1]
@@ -80,7 +80,10 @@ def spectrum_bound(config) -> float:
 
 
 def chebyshev_coefficients(length: float, config, order: int, tolerance: float) -> np.ndarray:
-    """Chebyshev coefficients of F for a length l in m and an order p > 2; the omitted ones add up to <= `tolerance`."""
+    """Chebyshev coefficients of F for the length l in m and the order p > 2.
+
+    The sum of the magnitudes of the omitted coefficients is at most `tolerance`.
+    """
     scaled_length_squared = length**2 / (2 * order - 4) * spectrum_bound(config)
     # Each coefficient is about exp(-2 / sqrt(1 + scaled_length_squared)) times the one before it. The n_points
     # coefficients that are computed are therefore enough, because all later ones are below round-off.
@@ -104,7 +107,7 @@ def stack_coefficients(all_coefficients) -> np.ndarray:
 def smooth(fields, coefficients, conductances: Conductances, transport):
     """F of `fields` x [fields, ny, nx], without N, by Clenshaw's recurrence b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
-    Points where the mask is 0 neither change nor affect others. The coefficients c_k are [terms, fields, 1, 1].
+    Points where the mask is 0 neither change nor affect other points. The coefficients c_k are [terms, fields, 1, 1].
     """
     shape = fields.shape[-2:]
     conductance_x, conductance_y = Patch(conductances.x, (0, -1)), Patch(conductances.y, (-1, 0))

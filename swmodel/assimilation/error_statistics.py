@@ -1,4 +1,4 @@
-"""Misfits at each station and, in a twin experiment, where the truth is known, errors of first guess and analysis."""
+"""Misfits at each station; in a twin experiment, whose truth is known, also errors of first guess and analysis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .experiment import make_problem, resting_depth
 from .localisation import embed_positions, surface_distance
 from .synthetic import DAY
 
-#: A place is unobserved if it is farther from all observations than this, cells; the operator reaches one cell.
+#: A cell is unobserved if all observations are farther away than this, in cells; the observation operator reads points
+#: up to one cell away.
 UNOBSERVED_DISTANCE_CELLS = 2.0
 
 
@@ -26,11 +27,11 @@ def statistics_by_station(observations, departures: dict, impact: np.ndarray | N
     for platform, quantity in sorted(
         {*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}
     ):
-        chosen = (observations.platform == platform) & (observations.quantity == quantity)
-        row = {"platform": platform, "quantity": OBSERVED_QUANTITIES[quantity], "observations": int(chosen.sum())}
-        parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
-        row["misfit"] = {who: rms(part) for who, part in parts.items()}
-        rows.append(row | ({"impact": float(impact[chosen].sum())} if impact is not None else {}))
+        in_row = (observations.platform == platform) & (observations.quantity == quantity)
+        row = {"platform": platform, "quantity": OBSERVED_QUANTITIES[quantity], "observations": int(in_row.sum())}
+        parts = {estimate: (values / observations.error)[in_row] for estimate, values in departures.items()}
+        row["misfit"] = {estimate: rms(part) for estimate, part in parts.items()}
+        rows.append(row | ({"impact": float(impact[in_row].sum())} if impact is not None else {}))
     return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
 
 
@@ -50,11 +51,12 @@ def distance_to_observations(observations, config, block) -> np.ndarray:
 
 
 class CellSets:
-    """The sets of this process's cells over which errors are averaged; all processes make it together.
+    """The sets of cells over which errors are averaged; all processes create it and call its methods together.
 
     Attributes:
-        masks: {"everywhere": mask of wet cells [ny, nx], "unobserved": mask of those that are farther than
-            `unobserved_distance`, m, from any observation}.
+        masks: {"everywhere": mask of this process's wet cells, "unobserved": mask of the wet cells that are farther
+            than `unobserved_distance`, m, from any observation}, both [ny, nx].
+        counts: the number of cells of each set on all processes.
     """
 
     def __init__(self, config, observations, transport):
@@ -73,7 +75,12 @@ class CellSets:
 
 
 def errors_against_truth(experiment, forecasts: dict, tick, analysis: dict | None = None) -> dict:
-    """The results of a twin experiment, for assimilation.json; `analysis`: controls at the start, if they are found."""
+    """The results of a twin experiment, for assimilation.json.
+
+    Args:
+        forecasts: see `forecast_errors`.
+        analysis: the analysed controls, as at the start of the window; None with letkf, which analyses later times only.
+    """
     cell_sets = CellSets(experiment.true_config, experiment.observations, experiment.problem.transport)
     return {
         "unobserved_metres": cell_sets.unobserved_distance,
@@ -89,30 +96,32 @@ def rms(values) -> float:
 
 
 def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
-    """{control: {who: {where: rms}}}: errors of `background` and `analysis` at the start of the window.
+    """{control: {estimate: {region: rms}}}: errors of `background` and `analysis` at the start of the window.
 
-    For coefficients that are fields, `where_wrong` are the cells where the error of the first guess is at least half of
-    its largest value. The error of a number, or the rms over its records, is under `everywhere`. Errors of fields at
-    records are rms over the records, too.
+    Regions are the sets of CellSets. Fields other than the initial state and corrections have the region `where_wrong`,
+    too: the cells where the error of the first guess is at least half of its largest value. The error of a number is
+    under `everywhere`. For controls with records the rms is also over the records.
     """
     errors_by_control = {}
     for name in experiment.controls:
         errors = {
-            who: np.asarray(x[name], np.float64) - np.asarray(experiment.truth[name], np.float64)
-            for who, x in (("background", experiment.first_guess), ("analysis", analysis))
+            estimate: np.asarray(x[name], np.float64) - np.asarray(experiment.truth[name], np.float64)
+            for estimate, x in (("background", experiment.first_guess), ("analysis", analysis))
         }
         if np.ndim(experiment.truth[name]) < 2:
-            errors_by_control[name] = {who: {"everywhere": rms(error)} for who, error in errors.items()}
+            errors_by_control[name] = {estimate: {"everywhere": rms(error)} for estimate, error in errors.items()}
             continue
-        squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in errors.items()}
-        errors_by_control[name] = {who: cell_sets.rms(square) for who, square in squares.items()}
+        squares = {
+            estimate: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for estimate, error in errors.items()
+        }
+        errors_by_control[name] = {estimate: cell_sets.rms(square) for estimate, square in squares.items()}
         if name not in ("eta", "u", "v", *CORRECTIONS):
             magnitude = np.abs(errors["background"])
             max_error = float(cell_sets.transport.reduce(magnitude.max(), "max"))
             is_wrong = magnitude >= 0.5 * max_error
             n = exact_sum(cell_sets.transport, [is_wrong])
-            for who, error in errors.items():
-                errors_by_control[name][who]["where_wrong"] = math.sqrt(
+            for estimate, error in errors.items():
+                errors_by_control[name][estimate]["where_wrong"] = math.sqrt(
                     exact_sum(cell_sets.transport, [error[is_wrong] ** 2]) / n
                 )
     return errors_by_control
@@ -129,7 +138,7 @@ def forecast_steps(config) -> list[int]:
 def forecast_states(experiment, config, x: dict, tick):
     """Iterate over eta, u and v, [ny, nx] of the block, at the `forecast_steps` of the run from controls x.
 
-    After the window corrections fade to zero within the interval between two records.
+    After their last record, corrections fade linearly to zero within one interval between records.
     """
     record_steps = forecast_steps(config)
     overrides = {"run": config.run.model_copy(update={"steps": record_steps[-1]})}
@@ -148,23 +157,24 @@ def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick) -> d
     """Errors of forecasts relative to the truth, up to the end of the forecast.
 
     Args:
-        forecasts: {who: eta, u and v [ny, nx] of the block at the `forecast_steps`}; "spread" is taken as it is.
+        forecasts: {estimate: eta, u and v [ny, nx] of the block at the `forecast_steps`}. The fields of the estimate
+            "spread" are estimated errors, so the truth is not subtracted from them.
 
     Returns:
-        {"days": [...], "window_days": end of the window, "eta" (m) and "current" (m s-1): {who: {where: [rms]}}}.
+        {"days": [...], "window_days": end of the window, "eta" (m) and "current" (m s-1): {estimate: {region: [rms]}}}.
     """
     config = experiment.true_config
     record_steps = forecast_steps(config)
     results = {"days": [step * config.time.dt / DAY for step in record_steps]}
     results["window_days"] = config.run.steps * config.time.dt / DAY
     for name in ("eta", "current"):
-        results[name] = {who: {where: [] for where in cell_sets.masks} for who in forecasts}
+        results[name] = {estimate: {region: [] for region in cell_sets.masks} for estimate in forecasts}
     true_states = forecast_states(experiment, config, without_corrections(experiment.truth), tick)
-    for truth, *others in zip(true_states, *forecasts.values(), strict=True):
-        for who, state in zip(forecasts, others, strict=True):
-            reference = truth if who != "spread" else (0, 0, 0)
+    for truth, *states in zip(true_states, *forecasts.values(), strict=True):
+        for estimate, state in zip(forecasts, states, strict=True):
+            reference = truth if estimate != "spread" else (0, 0, 0)
             eta, u, v = (np.square(a - b) for a, b in zip(state, reference, strict=True))
             for name, square in (("eta", eta), ("current", u + v)):
-                for where, value in cell_sets.rms(square).items():
-                    results[name][who][where].append(value)
+                for region, value in cell_sets.rms(square).items():
+                    results[name][estimate][region].append(value)
     return results

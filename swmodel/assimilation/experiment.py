@@ -40,9 +40,9 @@ class TwinStates(NamedTuple):
 
 
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
-    """The truth, `spinup` days after the start of the case, and as first guess its state `lead` days earlier.
+    """The truth, `spinup` days after the start of the case, and the first guess, the state `lead` days earlier.
 
-    All processes call this together. It calls tick(), which may raise, about twice a second.
+    All processes call this together. It calls tick(), which may raise, before each piece of `steps_per_piece` steps.
     """
     simulation = Simulation(config)
     truth_step = round(config.case.spinup * DAY / simulation.dt)
@@ -52,7 +52,7 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     def advance_to(step: int) -> State:
         while simulation.step < step:
             tick()
-            # without checks, because the assimilation makes them
+            # This method does not check the state, because the assimilation does so.
             simulation.take_steps(min(max_steps, step - simulation.step))
         return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
@@ -71,7 +71,7 @@ class Experiment(NamedTuple):
         problem: the run with the configuration of the first guess, as a function of its controls.
         first_guess: all controls of the problem, by name.
         background: the BackgroundErrors of the estimated controls; None without derivatives.
-        observations, operator: the Observations, and the operator that gives the model's values of them.
+        observations, operator: the Observations, and the ObservationOperator that computes the model's values of them.
         truth: in a twin experiment the true controls, by name; else None. The true corrections are the coefficients of
             the truth minus those of the first guess.
         true_config: in a twin experiment the configuration of the truth; else None.
@@ -101,8 +101,13 @@ def prepare_experiment(
     """The experiment of a configuration; all processes call this together.
 
     A twin experiment reads its states at the start of the window from the folder, or computes them and writes them
-    there. It does the same with observations, unless the configuration names a file of them. tick(transport), which
-    may raise, is called between pieces of computation, also in the sweeps of the problem.
+    there. It does the same with observations, unless the configuration names a file of them.
+
+    Args:
+        memory: see `Problem`.
+        tick: function of the transport that is called between pieces of computation, also in the sweeps of the problem;
+            it may raise.
+        derivatives: whether to compile the derivatives of the problem and to set `Experiment.background`.
     """
     options, directory, has_truth = config.assimilation, Path(directory), is_twin(config)
     control_names = tuple(dict.fromkeys([*(("eta", "u", "v") if is_spun_up_twin(config) else ()), *options.controls]))
@@ -136,7 +141,7 @@ def prepare_experiment(
 
 
 def first_guess_errors(config, domain, eta) -> BackgroundErrors:
-    """The errors of a first guess whose sea level on the block is `eta`, m; all processes of the Domain call this."""
+    """The errors of a first guess with sea level `eta`, m, on the block; all processes of the Domain call this."""
     errors = {name: errors_of_control(config, name) for name in config.assimilation.controls}
     if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
         wet = np.asarray(eta) + resting_depth(domain) > 0
@@ -171,9 +176,9 @@ class DeferredObserver:
 
 
 def make_problem(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, DeferredObserver]:
-    """A Problem that sweeps in pieces and calls tick(transport) after each, and its observer, without operator yet.
+    """A Problem that calls tick(transport) after each piece of a sweep, and its observer, still without operator.
 
-    `memory`: see `Problem`; a Problem without derivatives does not need it.
+    `every`: steps between samples; `memory`: see `Problem`, not needed without derivatives.
     """
     observer = DeferredObserver()
     problem = Problem(config, names, observer, every, memory)
@@ -233,12 +238,12 @@ def load_or_make_states(config, problem: Problem, directory: Path, tick) -> Twin
 def load_or_make_observations(
     problem: Problem, observer: DeferredObserver, truth: dict, network, directory: Path, command_line: str
 ):
-    """Observations of the truth, with errors, read from a file in the folder so that all processes have the same.
+    """Observations of the truth, with errors, read from a file in the folder so that all processes have the same ones.
 
-    If the file does not exist, the truth is run and observed first.
+    If the file does not exist, it is first computed from a run of the truth.
 
     Args:
-        problem, observer: the Problem of the truth, and its observer without operator.
+        problem, observer: the Problem of the truth, and its observer, still without operator.
         network: Observations without values.
     """
     path, config = directory / OBSERVATION_FILE, problem.config
@@ -254,5 +259,5 @@ def load_or_make_observations(
     if any(
         not np.array_equal(getattr(stored, name), getattr(network, name)) for name in ("quantity", "time", "x", "y")
     ):
-        raise UsageError(f"{path} is from another assimilation: its places or times differ")
+        raise UsageError(f"{path} is from another assimilation: its quantities, positions or times differ")
     return stored

@@ -1,11 +1,13 @@
 """The cycles of the local ensemble transform Kalman filter: the members run, are observed, and are analysed.
 
-Members start from the first guess plus random errors, x_b + L w. The mean over the members is removed from these.
+Members start from the first guess plus random errors, x_b + L w; the mean of these errors over the members is removed.
 Each observation of a cycle is compared with the members at its own time; the analysis changes the members at the end of
-the cycle (`letkf`). Processes share out the members during a run, and the grid points during an analysis.
+the cycle (`letkf`). The members are divided among the processes during a run, the grid points during an analysis.
 
-Members also have corrections of the forcing as fields. An analysis changes the records of these that are still in use,
-up to twice the correlation time ahead.
+Members also have corrections of the forcing as fields with records. An analysis changes the two records around its time
+and later ones up to MAX_LEAD_CORRELATION_TIMES correlation times ahead.
+
+Arrays [local members, ...] have the members of this process, [N, ...] all N members.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from .letkf import NormalisedDepartures, analyse, normalise_departures
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
 
-#: Largest number of values, of all members together, that a process gathers at a time.
+#: Largest number of values, of all members together, that a process gathers in one message.
 MAX_GATHERED_NUMBERS = 2**24
 
 #: How far ahead an analysis changes records of corrections, in correlation times.
@@ -48,17 +50,19 @@ class MeanAndSpread(NamedTuple):
 class CycleAnalysis(NamedTuple):
     """The observations of an analysis and their departures."""
 
-    indices: np.ndarray  # indices of the observations
+    indices: np.ndarray  # of the observations among those of the run, [n]
     scaled: NormalisedDepartures  # relative to the members before the analysis
-    departures_after: np.ndarray  # from the members' mean after the analysis, divided by the observation errors
+    departures_after: np.ndarray  # from the members' mean after the analysis, divided by the observation errors, [n]
 
 
 class EnsembleFilter:
-    """The members of an assimilation; all processes make it and call its methods together.
+    """The members of an assimilation; all processes create it and call its methods together.
 
     Attributes:
         members: the Members.
-        corrections: {name: [members here, records, ny, nx]} of this process's members.
+        corrections: {name: [local members, records, ny, nx]}.
+        depth: resting depth, m.
+        analysis_points: {(location, whether points with boundary data are included): `points_of_location`}.
     """
 
     def __init__(self, config, experiment):
@@ -79,6 +83,7 @@ class EnsembleFilter:
         self.health = members.health()
 
     def draw_first_members(self, experiment) -> dict:
+        """The fields of this process's members at the start of the window, in the form of `fields`."""
         members, fields = self.members, self.fields()
         state_fields = {name: values for name, values in experiment.first_guess.items() if name in STATE_FIELDS}
         first_guess = {
@@ -97,13 +102,13 @@ class EnsembleFilter:
         return fields
 
     def fields(self) -> dict:
-        """eta in m, u and v in m s-1, float64 [members here, ny, nx], and the corrections of this process's members."""
+        """eta in m, u and v in m s-1, float64 [local members, ny, nx], and the corrections."""
         state = self.members.state
         state_fields = {name: np.array(getattr(state, name), np.float64) for name in ("h", "u", "v")}
         return {"eta": state_fields.pop("h") - self.depth} | state_fields | self.corrections
 
     def set_fields(self, fields: dict) -> None:
-        """Replace the fields of this process's members; `fields` has the names and shapes that `fields()` returns."""
+        """Replace the fields of this process's members by `fields`, in the form that the method `fields` returns."""
         state = with_thickness(self.members.state, fields["eta"] + self.depth, self.members.domain.scheme)
         self.members.set_state(state._replace(u=fields["u"], v=fields["v"]))
         self.corrections = {name: values for name, values in fields.items() if name in CORRECTIONS}
@@ -126,7 +131,7 @@ class EnsembleFilter:
             self.members.set_corrections(self.corrections)
 
     def moments(self, values: np.ndarray) -> MeanAndSpread:
-        """Mean and spread, over all members, of values [members here, ...]."""
+        """Mean and spread, over all members, of values [local members, ...]."""
         flat = values.reshape(len(values), -1)
         strip_length = max(1, MAX_GATHERED_NUMBERS // self.members.local_members.axis_size)
         mean_and_spread = np.zeros((2, flat.shape[1]))
@@ -136,7 +141,7 @@ class EnsembleFilter:
         return MeanAndSpread(*mean_and_spread.reshape(2, *values.shape[1:]))
 
     def observe(self, sample: int) -> None:
-        """Store the current values of the quantities that are observed in a sample."""
+        """Store the members' present values of the observations that belong to a sample."""
         fields, operator = self.fields(), self.operator
         flat = np.stack([fields[name] for name in STATE_FIELDS], axis=1).reshape(len(self._observed_values), -1)
         in_sample = operator.sample == sample
@@ -144,7 +149,7 @@ class EnsembleFilter:
         self._observed_values[:, in_sample] = (flat[:, index] * weight).sum(axis=-1)
 
     def analyse(self, indices: np.ndarray) -> CycleAnalysis:
-        """Update the members with these observations, whose values in the members `observe` has stored."""
+        """Update the members with the observations `indices`, whose values in the members `observe` has stored."""
         observations, fields = self.observations.select(indices), self.fields()
         observation_positions = observations.x, observations.y
         values = gather_members(self.transport, self._observed_values[:, indices])
@@ -165,7 +170,10 @@ class EnsembleFilter:
     def analyse_positions(
         self, members: np.ndarray, scaled: NormalisedDepartures, positions: tuple, observation_positions: tuple
     ) -> np.ndarray:
-        """All members at positions (x, y), [N, n, layers], after an analysis; processes share out the positions."""
+        """All members at n positions (x, y), [N, n, layers], after an analysis.
+
+        The positions are divided among the processes.
+        """
         own_indices = np.array_split(np.arange(members.shape[1]), self.transport.size)[self.transport.rank]
         nearby = find_nearby(
             self.config.grid,
@@ -177,7 +185,7 @@ class EnsembleFilter:
         return np.concatenate(self.transport.allgather(own_analysis), axis=1)
 
     def layers_to_analyse(self, fields: dict, name: str) -> list[np.ndarray]:
-        """Views of the fields [members here, ny, nx] of a control that an analysis changes."""
+        """Views of the fields [local members, ny, nx] that an analysis changes: a control, or some of its records."""
         if name not in CORRECTIONS:
             return [fields[name]]
         setup, step = self.members.setup, self.members.step
@@ -191,7 +199,7 @@ class EnsembleFilter:
     def analyse_layers(
         self, layers: list[np.ndarray], points: tuple, scaled: NormalisedDepartures, observation_positions: tuple
     ) -> None:
-        """Update fields [members here, ny, nx] in place, at `points_of_location`."""
+        """Update fields [local members, ny, nx] in place, at `points_of_location`."""
         (rows, columns), positions = points
         own_members = slice(self.members.local_members.start, self.members.local_members.stop)
         strip_length = max(1, MAX_GATHERED_NUMBERS // (self.members.local_members.axis_size * len(layers)))
@@ -208,9 +216,9 @@ class EnsembleFilter:
 
 
 def points_of_location(domain, location: str, with_boundary: bool) -> tuple[tuple, tuple]:
-    """Rows and columns of the wet cells or open faces of a location, and their positions (x, y).
+    """(rows, columns) of the wet cells or open faces of a location, and their positions (x, y) along the axes.
 
-    `with_boundary`: whether points with boundary data are included, see `background.water_and_boundary_mask`.
+    `with_boundary`: whether points with boundary data are included; see `background.water_and_boundary_mask`.
     """
     block, grid_axes = domain.transport.block, axes(domain.config.grid)
     grid = as_patches(domain.transport.get(domain.grid), domain.setup.static_halo)

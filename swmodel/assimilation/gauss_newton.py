@@ -5,9 +5,9 @@ iteration computes the gradient of J along the nonlinear trajectory of w and sol
 
     (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
 
-by conjugate gradients, where L is the square root of the background error covariance, and M the tangent along that
-trajectory from the model's start to its predictions. The next w is the first of w + dw, w + dw/2, w + dw/4, ... that
-decreases J, so w is always the best so far.
+by conjugate gradients, where L is the square root of the background error covariance, and M the derivative of the
+predictions with respect to the model's controls, along that trajectory. The next w is the first of w + dw, w + dw/2,
+w + dw/4, ... that decreases J, so w always has the lowest cost so far.
 
 Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
 Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
@@ -111,7 +111,7 @@ class Limits(NamedTuple):
 class MinimiserState(NamedTuple):
     """All that an outer iteration needs, so that an interrupted minimisation continues with the same bits."""
 
-    w: Any  # the best so far, pytree
+    w: Any  # the w of lowest cost so far, pytree
     iteration: int = 0  # outer iterations done
     initial_gradient_norm: float = math.nan  # norm of the gradient at the start; NaN: unknown
 
@@ -133,7 +133,7 @@ class IterationReport(NamedTuple):
 
 
 class MinimisationResult(NamedTuple):
-    """The best w, its cost, and why the minimisation ended."""
+    """The w of lowest cost, its cost, and why the minimisation ended, one of OUTCOME_MEANINGS."""
 
     state: MinimiserState
     cost: Cost
@@ -193,7 +193,10 @@ def minimise(
 
 
 def line_search(cost_and_gradient, dot, w, step, cost: Cost, max_halvings: int):
-    """The first of w + step, w + step/2, ... with a lower cost: (w, cost, gradient, its norm, fraction), or None."""
+    """The first of w + step, w + step/2, ... with a lower cost than `cost`; None if none of them has.
+
+    Returns (w, its Cost, the gradient, the norm of the gradient, the fraction of the step).
+    """
     for halving in range(max_halvings + 1):
         step_fraction = 0.5**halving
         trial = add_scaled(w, step_fraction, step)

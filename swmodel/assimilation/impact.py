@@ -1,13 +1,14 @@
 """The impact of each observation on a quantity J of the forecast, by the adjoint of the analysis.
 
-Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. Together they change J by
+Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. All of them together change J by
 
     J(x_a) - J(x_b) = g · (x_a - x_b) = sum of d Kᵀ g,   g = (J'(x_a) + J'(x_b)) / 2,
     Kᵀ g = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ g,   d = y - H M(x_a) + H M (x_a - x_b),
 
-where d is the departure from the first guess, linearised along the last trajectory. An observation's term d Kᵀ g is
-its impact. The first equality is exact for a quadratic J and a linear model, and otherwise correct to second order. The
-second holds because x_a minimises the cost function of the assimilation.
+where M(x) is the model, M its tangent along the last trajectory, and d the departure from the first guess, linearised
+along this trajectory. The term of an observation in the sum is its impact. The first equality is exact for a quadratic
+J and a linear model, and otherwise correct to second order. The second holds because x_a minimises the cost function
+of the assimilation.
 
 Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
 variational data assimilation adjoint system, Tellus 56A, 189-201.
@@ -37,8 +38,8 @@ class ObservationImpact(NamedTuple):
         quantity: a `gradients.quantities.ScalarQuantity`.
         background, analysis: the quantity J in the runs from the first guess and from the analysis.
         linear_change: g · (x_a - x_b).
-        sensitivity: Kᵀ g, the change of J per unit of each observation, [n].
-        impact: d Kᵀ g, the change of J by each observation, [n].
+        sensitivity: Kᵀ g, the change of J per unit change of each observation, [n].
+        impact: d Kᵀ g, the change of J that each observation causes, [n], in units of J.
     """
 
     quantity: Any
@@ -59,7 +60,8 @@ def observation_impact(
     Args:
         cost_function: the `cost.CostFunction` of the experiment, whose minimum is at w.
         hessian: (w, dw) -> the product of its Hessian at w with dw.
-        residual_ratio: tolerance of conjugate gradients, which take at most as many iterations as the minimisation.
+        tick: function of the transport that is called between pieces of computation; it may raise.
+        residual_ratio: tolerance of conjugate gradients, which take at most as many iterations as a whole minimisation.
     """
     config, options = experiment.problem.config, experiment.problem.config.assimilation
     quantity = parse_quantity(options.impact, config, "assimilation.impact")

@@ -1,4 +1,4 @@
-"""The observation operator H: the model's values of observed quantities, as a sum of shares of the processes."""
+"""The observation operator H: the model's values of observed quantities, summed from the shares of all processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ..setup.positions.stencils import bilinear_stencils
 
 @dataclass(frozen=True, eq=False)
 class ObservationOperator:
-    """H for one block: bilinear in space, the nearest sample in time.
+    """H for one block, with bilinear interpolation in space and the nearest sample in time.
+
+    There are K samples, each with M slots for observations.
 
     H is a sum over the four points around a position, of which a process has those in its block. `observe` returns the
     four products separately, zero for points of other blocks. The sum over processes then adds only zeros to each
@@ -20,9 +22,9 @@ class ObservationOperator:
 
     Attributes:
         every_steps: steps between samples; sample k is the state after step k * every_steps.
-        index: [K, M, 4] indices of the points in the block's fields eta, u, v, flattened one after the other.
-        weight: [K, M, 4], zero for points of other blocks, and in unused slots.
-        sample, slot: [n] indices of the n observations along K (samples) and M (slots of a sample).
+        index: [K, M, 4] indices of the four points in the block's fields eta, u, v, flattened one after the other.
+        weight: [K, M, 4] weights of the points, zero for points of other blocks and in unused slots.
+        sample, slot: [n] sample of each of the n observations, and its slot in this sample.
     """
 
     every_steps: int
@@ -48,7 +50,8 @@ class ObservationOperator:
 def make_operator(observations, config, block, every_steps: int) -> ObservationOperator:
     """The operator of a block for all Observations of the run, and samples at steps 0, every_steps, 2 every_steps, ...
 
-    An observation belongs to the sample nearest in time, at most half an interval away if this divides the steps.
+    An observation belongs to the sample nearest in time, at most half an interval away if `every_steps` divides the
+    number of steps of the run.
     """
     n_samples = config.run.steps // every_steps + 1
     sample = np.floor(observations.time / (every_steps * config.time.dt) + 0.5).astype(np.int64)

@@ -1,8 +1,8 @@
 """The analysis of the local ensemble transform Kalman filter, at many points.
 
 The N members have perturbations x' at a point, and perturbations Y' of their values Y at the observations y near it.
-These have errors with the diagonal covariance matrix R, and departures d = y - mean(Y). The rows of A = R^(-1/2) Y' and
-R^(-1/2) d are multiplied by the square root of the localisation weight:
+The observations have errors with the diagonal covariance matrix R, and departures d = y - mean(Y). The rows of
+A = R^(-1/2) Y' and R^(-1/2) d are multiplied by the square root of the localisation weight:
 
     P = ((N - 1)/rho + Aᵀ A)^-1       with inflation rho of the first guess's covariance
     mean += x' P Aᵀ R^(-1/2) d
@@ -40,7 +40,7 @@ class NormalisedDepartures(NamedTuple):
 
 
 def normalise_departures(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
-    """Values of members [N, n] and observations [n] less the mean of the members, divided by the errors [n]."""
+    """The values of members [N, n] and observations [n], minus the mean over members, divided by the errors [n]."""
     mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
     return NormalisedDepartures((members - mean) / error, (value - mean) / error)
 
@@ -52,10 +52,10 @@ def analyse(
     inflation: float = 1.0,
     relaxation: float = 0.0,
 ) -> np.ndarray:
-    """The members at n points after the analysis, [N, n, fields], from those before it.
+    """The members at some points after the analysis, [N, points, fields], from those before it, `x`.
 
     Points with the same number of observations are computed together, each with its own matrices, so the result at a
-    point depends neither on other points nor on observations far from it. Threads share out the points.
+    point depends neither on other points nor on observations far from it. Threads compute different points.
     """
     x_a, counts = x.copy(), np.diff(nearby.start)
     perturbations = np.ascontiguousarray(scaled.perturbations.T)
@@ -79,7 +79,8 @@ def analyse(
 def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxation: float) -> np.ndarray:
     """Analysis minus first guess of members [points, fields, N], with p observations near each point.
 
-    A [points, p, N] and d [points, p] are those in the description of this module, d divided by the errors.
+    A [points, p, N] and d [points, p] are A and R^(-1/2) d of the module's docstring, multiplied by the square root of
+    the localisation weight.
     """
     n_members = x.shape[-1]
     prior_precision = (n_members - 1) / inflation

@@ -26,11 +26,12 @@ def taper(distance, radius: float) -> np.ndarray:
 
 
 def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
-    """Points [n, 2 or 3], m, of a Euclidean space for the search of neighbours, and its periods, 0 if not periodic.
+    """The positions (x, y) as points [n, 2 or 3] of a Euclidean space, m, and its periods along each axis.
 
-    On a plane these are the positions within the domain. A sphere is embedded in three dimensions, without periods.
+    On a plane the points are relative to the south-west corner of the domain, m, and a period is 0 if the axis is not
+    periodic. A sphere is embedded in three dimensions; its periods are None.
     """
-    x, y = (np.asarray(place, np.float64).ravel() for place in np.broadcast_arrays(x, y))
+    x, y = (np.asarray(coordinate, np.float64).ravel() for coordinate in np.broadcast_arrays(x, y))
     if is_spherical(grid):
         return grid.radius * unit_vectors(x, y), None
     grid_axes = axes(grid)
@@ -41,7 +42,7 @@ def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def surface_distance(grid, chords):
-    """Distances along the surface from straight-line distances, m."""
+    """Distances along the surface, m, from straight-line distances `chords`, m."""
     if not is_spherical(grid):
         return chords
     return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chords / grid.radius, 1.0))

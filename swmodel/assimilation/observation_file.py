@@ -24,6 +24,7 @@ from ..setup.positions.stencils import OBSERVED_QUANTITIES
 
 DAY = timedelta(days=1)
 
+#: NetCDF attributes of the coordinate variables, by name.
 COORDINATES = {
     "time": {"standard_name": TIME_ATTRIBUTES["standard_name"], "long_name": "time", "axis": "T"},
     **{
@@ -94,13 +95,13 @@ def dataset_of_table(path):
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
     table = text_table.parse_table(text, str(path))
-    cells_by_row = {place: table.row(place) for place in table.rows}  # place: "file:line"
+    cells_by_row = {file_and_line: table.row(file_and_line) for file_and_line in table.rows}
     data = xarray.Dataset()
     for column in filter(None, table.columns):
         name, units = text_table.split_column(column)
         if name in data:
             raise UsageError(f"{path}: two columns are called {name}; delete one")
-        cells = {place: cells[column] for place, cells in cells_by_row.items()}
+        cells = {file_and_line: cells[column] for file_and_line, cells in cells_by_row.items()}
         if name == "time":
             parse_cell(check_zone, str(path), column)
             units = "seconds since 1970-01-01"
@@ -114,16 +115,16 @@ def dataset_of_table(path):
     return data
 
 
-def parse_cell(parse, place: str, cell: str):
-    """The value that `parse` finds in a cell. UsageError: it finds none; the message names the row's `place`."""
+def parse_cell(parse, file_and_line: str, cell: str):
+    """The value that `parse` reads from a cell. UsageError: it cannot; the message names the row, "file:line"."""
     try:
         return parse(cell)
     except ValueError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{file_and_line}: {error}") from None
 
 
 def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """As `load_columns`, for the Dataset of a file that is open."""
+    """As `load_columns`, for the Dataset of an open file or of a text table."""
     feature_type = str(data.attrs.get("featureType", "point"))
     problems = []
     if feature_type.lower() != "point":
@@ -184,18 +185,18 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
 
 
 def require_dimensions(name: str, variable, dims: tuple) -> None:
-    """UnusableVariable: the variable has other dimensions than the one that counts observations."""
+    """Raise UnusableVariable unless the variable has exactly one dimension, that of the observations, `dims`."""
     if variable.ndim != 1 or variable.dims != dims:
         actual = ", ".join(variable.dims)
         raise UnusableVariable(
-            f"{name} has the dimensions ({actual}); every variable must have one, the same that counts observations"
+            f"{name} has the dimensions ({actual}); every variable must have one, which counts the observations"
         )
 
 
 def unit_factor(name: str, file_units: str, units: str) -> float | None:
-    """The factor that converts a variable to `units`, or None.
+    """The factor that converts a variable to `units`; None if it cannot or must not be converted.
 
-    Only x and y are converted; observed values and their errors must already be in `units`.
+    Only x and y on a plane are converted; all other variables must already be in `units`.
     """
     if name in AXIS_OF_DEGREE_COORDINATE:
         return 1.0 if axis_of_degree_units(file_units) in (AXIS_OF_DEGREE_COORDINATE[name], "") else None
@@ -233,7 +234,7 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
 def read_platform(data, dims: tuple) -> np.ndarray | None:
     """The platform of each observation as text [obs], or None if the file does not name platforms.
 
-    UnusableVariable: the variable `platform` is a list, but not one with the dimension of the observations.
+    UnusableVariable: the variable `platform` has one dimension, which is not that of the observations.
     """
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None

@@ -1,4 +1,4 @@
-"""Observations, one entry for each datum, read from a file and checked before the first step."""
+"""Observations, with one entry for each datum, which are read from a file and checked before the first step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .observation_file import load_columns, save_columns
 class Observations(NamedTuple):
     """Arrays [n], one entry per datum. Data of one time, place and platform are adjacent, in the order eta, u, v."""
 
-    quantity: np.ndarray  # index in OBSERVED_QUANTITIES, int8
+    quantity: np.ndarray  # index of the quantity in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
     x: np.ndarray  # m, or on a sphere longitude
     y: np.ndarray  # m, or latitude
@@ -107,7 +107,7 @@ def file_rows(observations: Observations) -> np.ndarray:
     return np.cumsum(np.append(False, ~same_row)) if observations.size else np.zeros(0, np.int64)
 
 
-#: How far a time may lie outside the run, in time steps, because times in files are rounded.
+#: How far an observation may lie outside the run, in time steps, because times in files are rounded.
 TIME_TOLERANCE_STEPS = 1e-3
 
 #: What the model lacks around a position on land, by observed quantity.
@@ -115,7 +115,7 @@ MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open n
 
 
 def find_faults(columns: dict, is_observed: np.ndarray, config) -> Iterator[str]:
-    """A message for each kind of fault in the numbers. Rows of the file without observed values are not checked."""
+    """One message for each kind of fault in the numbers. Rows of the file without observed values are not checked."""
     has_observation = is_observed.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:

@@ -1,4 +1,4 @@
-"""Checks the section [assimilation] of a configuration before the start, and derives parameters from it."""
+"""Checks of the section [assimilation] of a configuration before the start, and parameters derived from it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_assimilation(config) -> None:
 
 
 def config_until_impact(config):
-    """The configuration of a run until `impact_days` after the window, when the quantity `impact` is taken."""
+    """The configuration of a run until `impact_days` after the window, when the quantity `impact` is evaluated."""
     steps = config.run.steps + round(config.assimilation.impact_days * DAY / config.time.dt)
     return config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
 
@@ -60,7 +60,10 @@ def prior_config(config):
 
 
 def ensemble_config(config):
-    """The configuration of the members of `letkf`, which all start from the same state. ConfigError: it is invalid."""
+    """The configuration of the members of `letkf`. ConfigError: it is invalid.
+
+    It does not perturb the initial sea level, because `EnsembleFilter` draws the members' initial states.
+    """
     run = config.run.model_copy(update={"layout": "", "transport": "auto"})
     output = config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS | {"format": "netcdf"})
     checked = check_ensemble(config.model_copy(update={"run": run, "output": output}))
@@ -68,7 +71,7 @@ def ensemble_config(config):
 
 
 def template_values(config) -> dict:
-    """{key: value} of [assimilation] that suit a configuration: a first choice, not tuned to observations."""
+    """{key: value} of [assimilation] that suit a configuration as a first choice, not tuned to observations."""
     steps, cell_size, shorter_side = config.run.steps, max_cell_size(config.grid), min(domain_size(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
     length = max(3 * cell_size, 0.1 * shorter_side)
@@ -94,7 +97,7 @@ def problems(config) -> Iterator[str]:
     if fields:
         yield f"assimilation.length: must be above 0 m: the correlation length of errors of {', '.join(fields)}"
     if options.correlation == "spectrum":
-        for is_wrong, words in (
+        for is_unsupported, words in (
             (is_spherical(config.grid), "needs a grid on a plane, but this one is on a sphere; choose diffusion"),
             (
                 survey(setup_of(config)).ranges["mask"][0] == 0,
@@ -106,7 +109,7 @@ def problems(config) -> Iterator[str]:
                 "choose diffusion",
             ),
         ):
-            if is_wrong:
+            if is_unsupported:
                 yield f"assimilation.correlation: spectrum {words}"
     window, every = config.run.steps * config.time.dt, options.correction_every
     if CORRECTIONS.keys() & {*options.controls} and not config.time.dt <= every <= max(window, config.time.dt):

@@ -4,7 +4,8 @@ F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that 
 
     c(r) = exp(-r² / (2 L²)),
 
-plus images of it beyond walls: even ones if the field's points lie next to the wall, odd ones if they lie on it.
+plus its mirror images beyond walls: with the same sign if the field's points lie next to the wall, with the opposite
+sign if they lie on it.
 F is linear and its own transpose, because its waves are orthogonal. Smoothed white noise has the variance
 
     diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class SpectralFilters(NamedTuple):
-    """F for several fields, each given by its location and L, m; `grid` is the section of the configuration."""
+    """F for several fields, described by (location, L in m); `grid` is the section of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
     grid: GridOptions
 
     def smooth(self, fields, transport):
-        """F of the fields [fields, ny, nx] of a block, not normalised; call it in a jitted program."""
+        """F of the fields [fields, ny, nx] of a block, not normalised; for use in a jitted program."""
         return jnp.stack(
             [self._smooth_field(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)]
         )
@@ -56,7 +57,7 @@ def make_fourier(location: str, grid, transport) -> Fourier:
 
 
 def variance(location: str, length: float, grid, transport) -> np.ndarray:
-    """diag(F²) on this process's block, [ny, nx], float64; positive, but meaningless on walls."""
+    """diag(F²) on this process's block, [ny, nx], float64; positive everywhere, but without meaning on walls."""
     kinds, sizes = make_fourier(location, grid, transport), (grid.dy, grid.dx)
     spans = transport.block.y, transport.block.x
     axis_variances = [

@@ -1,4 +1,4 @@
-"""Synthetic observations: where and when an altimeter and moorings observe, and their values from known fields."""
+"""Synthetic observations of an altimeter, moorings and stations: positions, times, and values from known fields."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Altimeter(NamedTuple):
     """A satellite that measures sea level along its ground tracks."""
 
     repeat: float  # s, repeat period
-    separation: float  # m, distance in x of neighbouring parallel tracks
-    spacing: float  # m, distance along the track of neighbouring observations
-    error: float  # m, standard deviation
+    separation: float  # m, distance in x between neighbouring parallel tracks
+    spacing: float  # m, distance along the track between neighbouring observations
+    error: float  # m, standard deviation of the errors
     angle: float = 25.0  # degrees, between the tracks and the y axis; above 0, below 90
     speed: float = 5800.0  # m s-1, over ground
 
@@ -35,7 +35,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     Ascending tracks lean to the east of north by the angle; descending tracks go south and lean east by the same angle.
     On a sphere their course relative to the grid's axes is constant, and the separation holds at the middle latitude.
     If x is periodic, the separation is rounded so that it divides the domain. The altimeter flies over all tracks once
-    per repeat period. The seed determines their order and their shifts in time and place, the same in each period.
+    per repeat period. The seed determines their order and their shifts in time and position, the same in each period.
 
     Returns:
         Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
@@ -90,7 +90,7 @@ def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tu
 
 
 def mercator_y(grid, y):
-    """Positions along the y axis of a Mercator map, where lines of constant course are straight; degrees."""
+    """Positions along the y axis of a Mercator map, where lines of constant course are straight; on a plane, y."""
     return np.degrees(np.arctanh(np.sin(np.radians(y)))) if is_spherical(grid) else y
 
 
@@ -139,15 +139,16 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
     """The observations with values from known fields plus noise of the size of their errors, the same on all processes.
 
     Args:
-        samples: the true values [n], as from `ObservationOperator.collect`; or a function of arrays (quantity, time in
-            s, x, y in m); or the path of a run's output, whose nearest records are taken.
+        samples: the true values [n], as from `ObservationOperator.collect`; or a function (name of the quantity, time
+            in s, x, y) of arrays, with x and y in the units of Observations; or the path of a run's output, of which
+            the records nearest in time are used.
 
     Raises:
         UsageError: the output lacks a quantity, has another grid, or is too short.
         FilesError: the output cannot be read.
     """
     if callable(samples):
-        true_values = evaluate_by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
+        true_values = evaluate_by_quantity(observations, lambda name, part: samples(name, part.time, part.x, part.y))
     elif isinstance(samples, str | os.PathLike):
         true_values = values_from_output(observations, samples, config)
     else:
@@ -172,7 +173,7 @@ def values_from_output(observations: Observations, path, config) -> np.ndarray:
         recover(path)
         with NETCDF_LOCK, open_netcdf_or_zarr(path) as dataset:
             return evaluate_by_quantity(
-                observations, lambda name, at: values_from_records(dataset, path, name, at, config)
+                observations, lambda name, part: values_from_records(dataset, path, name, part, config)
             )
 
 
@@ -193,13 +194,14 @@ def values_from_records(dataset, path, name: str, observations: Observations, co
     stencil = bilinear_stencils(config, observations.quantity, observations.x, observations.y)
     values = np.empty(observations.size)
     for number in np.unique(record):
-        chosen = record == number
+        at_record = record == number
         field = np.ma.filled(np.ma.asarray(dataset[name][number], dtype=np.float64), 0.0)
-        points = field[stencil.rows[chosen], stencil.columns[chosen]]
-        values[chosen] = (stencil.weights[chosen] * points).sum(axis=1)
+        points = field[stencil.rows[at_record], stencil.columns[at_record]]
+        values[at_record] = (stencil.weights[at_record] * points).sum(axis=1)
     return values
 
 
+#: Length of a day, s.
 DAY = 86400.0
 
 
@@ -216,16 +218,16 @@ def is_spun_up_twin(config) -> bool:
 def make_network(config) -> Observations:
     """Observations, without values, by the altimeter and the moorings of a twin experiment, or by the run's stations.
 
-    At each sample of the model moorings measure both components of the current, and stations sea level.
+    At each sample of the model, moorings measure both components of the current, and stations measure sea level.
     """
     case, every = config.case, config.assimilation.every_steps * config.time.dt
     if not is_spun_up_twin(config):
         stations = config.output.stations
-        x, y = np.reshape([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in stations], (-1, 2)).T
+        x, y = np.reshape([(s.x, s.y) if s.lon is None else (s.lon, s.lat) for s in stations], (-1, 2)).T
         times = every * np.arange(config.run.steps // config.assimilation.every_steps + 1)
         t, k = (axis.ravel() for axis in np.meshgrid(times, np.arange(x.size), indexing="ij"))
         value, error = np.full(t.size, np.nan), np.full(t.size, float(case.eta_error))
-        names = np.array([at.name for at in stations], str)
+        names = np.array([station.name for station in stations], str)
         return Observations(np.zeros(t.size, np.int8), t, x[k], y[k], value, error, names[k])
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
     parts = [tracks(config, altimeter, case.seed)]

@@ -1,10 +1,11 @@
 """The variance of smoothed white noise, which normalises correlations.
 
-Without land, whether axes are periodic or not, it is exact: A is the sum of matrices in x and y, whose eigenvectors are
-waves. On a sphere the matrix in y differs for each wave in x. With land, the same white noise is smoothed with and
-without the land, and the ratio of the two mean squares multiplies the exact variance. A few lengths from the coast the
-ratio is one and the variance exact. At the coast the standard deviation has the error of the ratio, an rms error of at
-most about 1 / sqrt(2 samples). With 256 samples it is 2 %, and 10 % at worst.
+In a box, which is a domain without land whose axes may be periodic, the variance is exact: A is the sum of matrices in
+x and y, whose eigenvectors are waves. On a sphere the matrix in y differs for each wave in x. With land, the same white
+noise is smoothed with and without the land, and the ratio of the two mean squares multiplies the variance in the box. A
+few correlation lengths from the coast the ratio is one and the variance exact. At the coast the standard deviation has
+the error of the ratio, whose rms is at most about 1 / sqrt(2 samples). With 256 samples the rms error is 2 %, the
+largest error 10 %.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
 """
@@ -27,14 +28,14 @@ STRIP_ROWS = 256
 
 
 def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
-    """The number of open points of a field along an axis without land, and whether the axis is periodic."""
+    """The number of open points of a field along an axis of a box, and whether the axis is periodic."""
     is_periodic = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
     return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
 def box_mask(config, location: str, block, halo: int) -> Patch:
-    """1 at the points of a field that would be open without land, on a block with `halo` cells around it."""
+    """1 at the points of a field that are open in a box, else 0, on a block with `halo` cells around it."""
     axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
         count, is_periodic = box_axis(config, location, axis)
@@ -54,7 +55,10 @@ def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]
 
 
 def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
-    """diag(F²) on a block without land, [ny, nx]; meaningless on closed faces."""
+    """diag(F²) on a block of a box, [ny, nx]; without meaning on closed faces.
+
+    `coefficients`: the Chebyshev coefficients of F.
+    """
     if is_spherical(config.grid):
         return band_variance(config, location, block, coefficients)
     (values_y, squares_y), (values_x, squares_x) = (
@@ -73,7 +77,7 @@ def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.n
 
 
 def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
-    """As `box_variance`, on a sphere: for each wave in x the eigenvectors in y are those of a tridiagonal matrix."""
+    """As `box_variance`, on a sphere, where for each wave in x a tridiagonal matrix has the eigenvectors in y."""
     from scipy.linalg import eigh_tridiagonal
 
     (count, _), rows = box_axis(config, location, 0), np.arange(block.y.start, block.y.stop)
@@ -94,13 +98,13 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
 
 
 def smoothed_noise_variances(config, transport, masks: dict, all_coefficients: dict, samples: int) -> dict:
-    """{key: diag(F²) of a field on this process's block, float64 [ny, nx]}, meaningless on land.
+    """{key: diag(F²) of a field on this process's block, float64 [ny, nx]}, without meaning on land.
 
     All processes call this together.
 
     Args:
         masks: {(location, length, ...): Patch of NumPy arrays, 1 at the field's wet points}.
-        all_coefficients: the coefficients of F, by the same keys.
+        all_coefficients: the Chebyshev coefficients of F, by the same keys.
         samples: number of fields of white noise, if there is land.
     """
     block = transport.block
@@ -121,8 +125,8 @@ def smoothed_noise_variances(config, transport, masks: dict, all_coefficients: d
     coefficients = jnp.asarray(stack_coefficients([all_coefficients[key] for key in keys] * 2), dtype)
 
     @jax.jit
-    def add_square(total, noise, coefficients, links):
-        return total + smooth(jnp.concatenate([noise, noise]), coefficients, links, transport) ** 2
+    def add_square(total, noise, coefficients, conductances):
+        return total + smooth(jnp.concatenate([noise, noise]), coefficients, conductances, transport) ** 2
 
     total = jnp.zeros((2 * len(keys), *block.shape), dtype)
     for sample in range(samples):
