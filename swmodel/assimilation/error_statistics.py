@@ -79,7 +79,7 @@ def errors_against_truth(experiment, forecasts: dict, tick, analysis: dict | Non
 
     Args:
         forecasts: see `forecast_errors`.
-        analysis: the analysed controls, as at the start of the window; None with letkf, which analyses later times only.
+        analysis: the analysed controls, as at the start of the window; None with letkf, which analyses later times.
     """
     cell_sets = CellSets(experiment.true_config, experiment.observations, experiment.problem.transport)
     return {

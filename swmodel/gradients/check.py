@@ -1,15 +1,17 @@
 """The task `check-gradient`: exactness and cost of the derivatives of a configuration.
 
-It differentiates J = sum over cells of (a h² + b u² + c v²) at the end of the run, with independent random numbers a,
-b, c, with respect to the initial state and all other inputs, along random directions d, e:
+It differentiates J = sum over cells of (a h² + b u² + c v² + ...), over all fields of the state at the end of the run,
+with independent random numbers a, b, c, ... The derivatives are with respect to the initial state and all other inputs,
+along random directions d, e:
 
     taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
-    dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, with M the derivative of the last state; round-off
+    dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, M: derivative of the last state, y: random; round-off
     hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|; round-off
     quotient_error       |(J(x + s d) - J(x - s d)) / (2 s) - <J', d>| / |<J', d>| for the shortest step s
 
 Upwinding and limiters have kinks: J is continuous, but its derivative jumps where the flow reverses. Each jump within a
-step s adds to the Taylor remainder, so its slope is irregular. For such schemes the last check replaces the first.
+step s adds to the Taylor remainder, so that the slope of the remainder is irregular. For such schemes the last check
+replaces the first.
 """
 
 from __future__ import annotations
@@ -39,28 +41,32 @@ from ..setup.setup import setup_of
 from .problem import Problem
 
 RESULTS_FILE = "check.json"
-#: For each check by name: label, exact result, format. Below: the largest errors allowed in each precision.
+#: For each check by name: label, exact result, format.
 CHECKS = {
     "taylor_slope": ("Taylor slope", 2, ".4f"),
     "dot_product_error": ("<M d, y> = <d, Mᵀ y>, relative error", 0, ".1e"),
     "hessian_symmetry": ("Hessian's symmetry, relative error", 0, ".1e"),
     "quotient_error": ("difference quotient, relative error", 0, ".1e"),
 }
+#: The largest errors that are allowed in each precision, in the order of CHECKS.
 ERROR_BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
+#: The results in the file of the option `json`.
 JSON_KEYS = (*CHECKS, "smooth", "nproc", "adjoint_over_forward", "gradient_over_run", "gradient_sha256")
 JSON_KEYS += ("peak_bytes_per_rank",)
 #: Step lengths s along the direction: 1, 1/4, ...
 STEP_LENGTHS = tuple(0.25**k for k in range(9))
-#: Units in the last place of J from which a remainder is well above round-off (slope), or just above it (quotient).
+#: Remainders, in units in the last place of J, that are well above round-off (for the slope) or above it (quotient).
 SLOPE_MIN_ULPS, QUOTIENT_MIN_ULPS = 1e4, 1e2
-#: Size of the direction relative to the field, or to `Variable.small_change` for a zero field.
+#: Size of the direction relative to the control, or to `Variable.small_change` for a control that is zero.
 RELATIVE_STEP_SIZE = 1e-3
 
 
 def compute(config, directory, options, report, command_line, watch):
     """Check the derivatives of `config`; see `cli.tasks.TASK_MODULES`.
 
-    Options: `memory`, most bytes per process; `json`, a file for the results JSON_KEYS.
+    Options:
+        memory: largest memory of a process, bytes.
+        json: path of a file for the results JSON_KEYS.
     """
     finished = []
     watch(lambda: len(finished))
@@ -117,14 +123,14 @@ def controls_of(config) -> list[str]:
 
 
 def error_bounds(results) -> dict[str, float]:
-    """{check that was made: its largest error}; for a scheme with kinks the quotient replaces the Taylor slope."""
+    """{check: its largest allowed error}; unless `smooth`, the difference quotient replaces the Taylor slope."""
     bounds = dict(zip(CHECKS, ERROR_BOUNDS[results["dtype"]], strict=True))
     bounds.pop("quotient_error" if results["smooth"] else "taylor_slope")
     return {name: bound for name, bound in bounds.items() if name in results}
 
 
 def failures(results) -> list[str]:
-    """A message for each result that is not exact."""
+    """A message for each result whose error is larger than allowed."""
     return [
         f"{name} is {results[name]:{CHECKS[name][2]}}, not {CHECKS[name][1]}"
         for name, bound in error_bounds(results).items()
@@ -133,11 +139,19 @@ def failures(results) -> list[str]:
 
 
 class Checks:
-    """The checks of a Problem whose observer returns the state. The random numbers are the same on every layout."""
+    """The checks of a Problem whose observer returns the state. The random numbers are the same on every layout.
+
+    Attributes:
+        x: the controls at which derivatives are computed.
+        loss: the value function of J and its arguments.
+        value, gradient: J and dJ/dx at x.
+        d, e: the two random directions.
+        slope: <J', d>.
+    """
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
-        if problem.domain.scheme.drying:  # water at rest and dry ground are at kinks
+        if problem.domain.scheme.drying:  # because water at rest and dry ground are at kinks
             self.x = jax.tree.map(jnp.add, self.x, self.direction("first guess"))
         self.loss = self.weighted_squares, self.random_state("weights")
         value, self.gradient = problem.value_and_gradient(self.x, *self.loss)
@@ -169,10 +183,11 @@ class Checks:
         return {control: scaled_noise(control, value) for control, value in self.x.items()}
 
     def taylor(self) -> dict:
-        """The first and the last check, and whether the first applies: the scheme is smooth, and digits suffice.
+        """`taylor_slope`, `quotient_error` and `smooth`, which says whether the slope can be checked.
 
-        The slope is taken between the two shortest steps whose Taylor remainder is well above round-off, the difference
-        quotient at the shortest step whose remainder is above round-off.
+        It can if the scheme has no kinks, and at least two Taylor remainders are well above round-off. The slope is
+        computed between the two shortest such steps, the difference quotient at the shortest step whose remainder is
+        above round-off.
         """
 
         def value_at(s: float) -> float:
@@ -219,8 +234,8 @@ class Checks:
     def time_ratios(self) -> dict:
         """The time of value and gradient relative to a forward run; medians of three, measured alternately.
 
-        The forward run is by xla for adjoint_over_forward, and by the run's executor, step by step, for
-        gradient_over_run.
+        For adjoint_over_forward, the executor xla computes the forward run; for gradient_over_run the executor of the
+        run does, with one step per sweep.
         """
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
@@ -241,7 +256,7 @@ class Checks:
 
 
 def log_slope(previous: float, last: float, ratio: float) -> float:
-    """The slope in logarithms; inf if a remainder is zero: J has no curvature, or the steps are too short."""
+    """log(previous / last) / log(ratio); inf if either is zero, because J has no curvature or steps are too short."""
     return math.log(previous / last) / math.log(ratio) if previous and last else math.inf
 
 
@@ -270,8 +285,8 @@ def summary(directory) -> str:
     results = json.loads((Path(directory) / RESULTS_FILE).read_text())
     table = Table("check", "result", "exact", title=f"{results['steps']} steps in {results['dtype']}")
     for name, bound in error_bounds(results).items():
-        words, exact, form = CHECKS[name]
-        table.add_row(words, f"{results[name]:{form}}", f"{exact} ± {bound}" if exact else f"≤ {bound}")
+        label, exact, number_format = CHECKS[name]
+        table.add_row(label, f"{results[name]:{number_format}}", f"{exact} ± {bound}" if exact else f"≤ {bound}")
     table.add_row("time of gradient over forward run", f"{results['gradient_over_run']:.2f}", "")
     table.add_row("time of gradient over forward run with xla", f"{results['adjoint_over_forward']:.2f}", "")
     table.add_row("largest memory of a process", f"{results['peak_bytes_per_rank'] / 1e6:.0f} MB", "")

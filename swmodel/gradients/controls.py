@@ -1,4 +1,4 @@
-"""The controls of derivatives: initial state, fields of the ocean and of its forcing, coefficients."""
+"""The controls of derivatives: initial state, fields of the ocean and of its forcing, and coefficients of terms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from . import corrections
 
 
 def scheme_factory(names) -> Callable[[Setup], Scheme]:
-    """A function from a Setup to its scheme with all terms that the controls `names` need, even those switched off."""
+    """A function of a Setup that returns its scheme with all terms that the controls `names` need, active or not."""
 
     def make_scheme(setup: Setup) -> Scheme:
         coefficients = [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]

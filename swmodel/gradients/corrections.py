@@ -30,12 +30,12 @@ def controls_with_records(names) -> tuple[str, ...]:
 
 
 def record_number(setup, name: str, step: int) -> int:
-    """The index of a control's last record at or before a step."""
+    """The index of a control's last record at or before the start of a step."""
     return source_of(setup.config, RECORD_CONTROLS[name]).record_at(step)[0]
 
 
 def n_records(setup, name: str) -> int:
-    """How many records a correction has in a run: the last one is after the start of the last step."""
+    """The number of a correction's records in a run; the last record is after the start of the last step."""
     return record_number(setup, name, setup.config.run.steps - 1) + 2
 
 
@@ -53,6 +53,7 @@ def record_times(setup, name: str) -> np.ndarray:
     source = setup.varying_coefficients().sources[RECORD_CONTROLS[name]]
     change_steps = VaryingParams(setup, None).change_steps(setup.config.run.steps)
     spans = dict(source.record_at(step) for step in change_steps[:-1])
+    # A step may pass several records; the times of those that no step uses are interpolated.
     step_of_record = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}
     return setup.config.time.dt * np.interp(
         np.arange(max(step_of_record) + 1), sorted(step_of_record), sorted(step_of_record.values())
@@ -61,11 +62,11 @@ def record_times(setup, name: str) -> np.ndarray:
 
 def extend_corrections(x: dict, setup) -> dict:
     """The controls x for a longer run, in which the corrections are zero after their last record in x."""
-    longer = dict(x)
+    extended = dict(x)
     for name in (name for name in x if name in CORRECTIONS):
         n_missing = record_times(setup, name).size - len(x[name])
-        longer[name] = jnp.pad(x[name], ((0, n_missing), (0, 0), (0, 0)))
-    return longer
+        extended[name] = jnp.pad(x[name], ((0, n_missing), (0, 0), (0, 0)))
+    return extended
 
 
 def param_names(setup, name: str) -> tuple[str, ...]:
@@ -74,7 +75,10 @@ def param_names(setup, name: str) -> tuple[str, ...]:
 
 
 def make_expand(setup, names) -> Callable | None:
-    """The function (active fields, FixedInputs) -> active fields of a step; None if no control has records."""
+    """The function (active fields, FixedInputs) -> active fields of the present step; None if no control has records.
+
+    It replaces all records of a control by the two records around the step, under the names of `param_names`.
+    """
     if not controls_with_records(names):
         return None
     expand_wave = incident_wave.make_expand(setup) if incident_wave.CONTROL in names else None

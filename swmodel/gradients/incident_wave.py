@@ -38,7 +38,7 @@ def param_names(setup) -> tuple[str, ...]:
 
 
 def first_guess_records(setup) -> np.ndarray:
-    """The level in the configuration at its records, m, [records], taken at one end of the open boundary."""
+    """The configured level at the times of its records, m, [records], read at one end of the open boundary."""
     transport_coefficient(setup)
     corner = [-1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 0]
     n_records = setup.varying_coefficients().sources[LEVEL].record_at(setup.config.run.steps - 1)[0] + 2
@@ -46,14 +46,14 @@ def first_guess_records(setup) -> np.ndarray:
 
 
 def make_expand(setup) -> Callable:
-    """The function (level at the record before, level at the one after, FixedInputs) -> {name: field of a step}."""
+    """The function (level at the record before, level at the record after, FixedInputs) -> {name: field of a step}."""
     level, transport = record_names(LEVEL), record_names(transport_coefficient(setup))
     inward_sign = -1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 1
 
-    def expand(first, second, fixed):
+    def expand(level_before, level_after, fixed):
         fields: dict = {}
         depth, g = jnp.maximum(fixed.grid.depth, MIN_WAVE_DEPTH), fixed.params["gravity"]
-        for part, x in (("before", first), ("after", second)):
+        for part, x in (("before", level_before), ("after", level_after)):
             h = jnp.maximum(depth + x, MIN_WAVE_DEPTH)
             level_and_transport = {level: x, transport: inward_sign * 2 * h * (jnp.sqrt(g * h) - jnp.sqrt(g * depth))}
             for names, values in level_and_transport.items():

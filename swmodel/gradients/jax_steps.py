@@ -21,7 +21,10 @@ class Cotangents(NamedTuple):
 
 
 class JaxSteps(NamedTuple):
-    """Steps by step(carry, active, n, fixed) -> carry and by its transpose; a stack holds the carry before each."""
+    """Steps by step(carry, active, n, fixed) -> carry, and adjoint steps by its transpose.
+
+    A stack [slots, ...] holds the carry before each recorded step.
+    """
 
     step: Callable
     active: Any
@@ -35,24 +38,30 @@ class JaxSteps(NamedTuple):
         return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
     def record(self, stack, carry, first, last, stack_start):
-        """The stack, whose slot 0 is step `stack_start`, with the steps from `first` to `last`; the carry at `last`."""
+        """The stack with the carries before the steps from `first` to `last` - 1, and the carry at `last`.
+
+        Slot 0 of the stack belongs to step `stack_start`.
+        """
 
         def iterate(n, state):
             stack, carry = state
-            stack = jax.tree.map(lambda all_, one: all_.at[n - stack_start].set(one), stack, carry)
+            stack = jax.tree.map(lambda slots, value: slots.at[n - stack_start].set(value), stack, carry)
             return stack, self.step(carry, self.active, n, self.fixed)
 
         return jax.lax.fori_loop(first, last, iterate, (stack, carry))
 
     def read_carry(self, stack, template, slot):
-        """The carry in a slot of the stack, structured like `template`; the stepper's memory in it may be zero."""
-        return jax.tree.map(lambda all_: all_[slot], stack)
+        """The carry in a slot of the stack, with the structure of `template`.
+
+        The stepper's memory in it may be zero, because the stack of NativeSteps holds states only.
+        """
+        return jax.tree.map(lambda slots: slots[slot], stack)
 
     def zero_cotangents(self, carry) -> Cotangents:
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), {})
 
     def pull_back(self, stack, cotangents, first, last, stack_start):
-        """The stack, and the Cotangents at step `first` from those at `last`, by adjoint steps along the record."""
+        """The stack, and the Cotangents at step `first` from those at `last`, by adjoint steps along the stack."""
 
         def iterate(i, cotangents):
             n = last - 1 - i

@@ -1,4 +1,4 @@
-"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, adjoint of the tangent.
+"""The steps of a trajectory, computed by the native step and its derivatives: adjoint, tangent, adjoint of the tangent.
 
 The memory of the native calls (the stack) records a trajectory: it has a slot for the state before each step and one
 for the last state. Further planes hold the stepper's memory in the forward sweep and adjoints in the backward sweep. A
@@ -67,7 +67,7 @@ class NativeDerivatives:
         return NativeDerivatives(self.generated_step, self.transport, self.controls, self.executor, has_tangents=True)
 
     def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
-        """Before tracing: agree with all processes on native steps, and if `with_adjoint` on native adjoint steps."""
+        """Agree with all processes, before tracing, on native steps; `with_adjoint`: on native adjoint steps, too."""
         leaves, structure = jax.tree.flatten((active, fixed))
         shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
         if shapes in self._agreed:
@@ -94,7 +94,7 @@ class NativeDerivatives:
     def fields_by_name(self, active) -> dict:
         """The active fields by name, and their tangents by "d." + name, in the order of the pytree's leaves."""
         parts = zip(("", "d."), active, strict=True) if self.has_tangents else [("", active)]
-        return {prefix + name: field for prefix, of in parts for name, field in sorted(of.items())}
+        return {prefix + name: field for prefix, fields in parts for name, field in sorted(fields.items())}
 
     def make_steps(self, active, fixed, with_record: bool, with_adjoint: bool) -> NativeSteps:
         """The forward steps; they can record if `with_record`, and be followed by adjoint steps if `with_adjoint`."""
@@ -128,7 +128,7 @@ class NativeDerivatives:
         return self.target.calls_class(generated_step, inputs, dt, self.transport)
 
     def _as_row_static(self, field, halo: int):
-        """A number as a column, with one number per row; other fields unchanged."""
+        """A number [1, 1] as a column with one value per row; other fields unchanged."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * halo, 1)) if field.shape == (1, 1) else field
 
     def _steps_and_kinds(self, active, fixed) -> list:
@@ -157,14 +157,14 @@ class NativeDerivatives:
 @partial(jax.tree_util.register_dataclass, meta_fields=("field_names", "n_slots"), data_fields=("memory",))
 @dataclass
 class Tape:
-    """The memory of a trajectory, with `n_slots` slots of the fields `field_names`."""
+    """The native memory in which a trajectory is recorded, with `n_slots` slots of the fields `field_names`."""
 
     field_names: tuple[str, ...]
     n_slots: int
     memory: Any = None
 
     def planes(self, fields, other_planes: PlaneRotation, step, pass_number: int, slots):
-        """[3, fields]: the planes from which a pass reads each field, writes it, and sends it to the neighbours.
+        """The planes [3, fields] that a pass reads, writes, and sends to the neighbours.
 
         Args:
             other_planes: the planes of the fields that are not recorded.
@@ -180,7 +180,7 @@ class Tape:
         return jnp.where(is_recorded, index_of_field + slots * len(self.field_names), unrecorded_planes)
 
     def planes_of_slot(self, slot):
-        """[fields]: the planes of the recorded fields in a slot."""
+        """The planes [fields] of the recorded fields in a slot."""
         return jnp.arange(len(self.field_names), dtype=jnp.int32) + slot * len(self.field_names)
 
 
@@ -257,7 +257,7 @@ class NativeSteps(NamedTuple):
         other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
-            slot = n - stack_start  # the last pass sends what the preceding step reads
+            slot = n - stack_start  # the last pass sends the slot that the next adjoint step, of step n - 1, reads
             sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
             return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
@@ -274,7 +274,7 @@ class NativeSteps(NamedTuple):
             step_fields, call.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
         )
         carry = jax.tree.structure(cotangents.carry).unflatten([fields_by_name[f"bar.{name}"] for name in call.names])
-        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # in a short block cells follow before the halo
+        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # a short block has unused cells
         for name in [name for name in gradient_sums if name not in per_cell_gradients]:
             bar = active_bars[name]
             active_bars[name] = bar.at[block_slices].set(

@@ -1,4 +1,4 @@
-"""The functions that observe the quantities of `quantities`: the share of a block; the sum over blocks is the value."""
+"""The functions that observe the quantities of `quantities`. Each returns the share of a block in a sum over blocks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..setup.positions.cross_sections import SectionFaces
 from ..setup.positions.gauges import Station
 
 
-def elevation(view, at: Station):
+def elevation(view, station: Station):
     """eta at a station, m: the sum of weights times h - depth over the station's cells in the block."""
-    return weighted_sum(view, view.state.h - view.depth, at.rows, at.columns, at.weights)
+    return weighted_sum(view, view.state.h - view.depth, station.rows, station.columns, station.weights)
 
 
 def weighted_sum(view, field, rows, columns, weights):
-    """The sum of weights times values of a field, over the cells in the block."""
+    """The sum of weights times values of a field over those of the cells (rows, columns) that are in the block."""
     (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
     j, i = rows - first_row, columns - first_column
     in_block = (j >= 0) & (j < height) & (i >= 0) & (i < width)
@@ -28,14 +28,14 @@ def weighted_sum(view, field, rows, columns, weights):
     return (values * jnp.where(in_block, weights, 0.0).astype(field.dtype)).sum()
 
 
-def sea_level(view, at: Station, full_gravity: float | None = None):
+def sea_level(view, station: Station, full_gravity: float | None = None):
     """Sea level at a station, m: eta, or eta g'/g with the `full_gravity` g for a reduced gravity g'."""
-    eta = elevation(view, at)
+    eta = elevation(view, station)
     return eta if full_gravity is None else view.params["gravity"].values[0, 0] / full_gravity * eta
 
 
 def section_transport(view, faces: SectionFaces):
-    """Sum of h^x u (or h^y v) times length over the section's faces in the block, m3 s-1."""
+    """The sum of h^x u (or h^y v) times length over the section's faces in the block, m3 s-1."""
     state, total = view.padded(), 0.0
     for axis, mean, is_open, velocity in ((0, my_f, view.grid.open_v, state.v), (1, mx_f, view.grid.open_u, state.u)):
         if (on_axis := faces.axis == axis).any():
@@ -52,10 +52,10 @@ def on_block(view, patch):
 
 
 def integral(view, factor, name, kinetic=False):
-    """The sum of a quantity over the block, times a factor (the density, for a result in J or kg).
+    """The sum of a quantity over the block, times a factor: the density, for a result in J or kg.
 
     mass                  area times h on water
-    energy                area times h^x u²/2 + h^y v²/2 on faces, and area times g eta²/2 on water, if not `kinetic`
+    energy                area times h^x u²/2 + h^y v²/2 on faces and, unless `kinetic`, area times g eta²/2 on water
     potential_enstrophy   area times (f + zeta)²/(2 h_q) on the corners of wet cells; its factor is 1, for m s-2
     """
     state = view.padded()

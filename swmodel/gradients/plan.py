@@ -1,4 +1,4 @@
-"""The Plan of a backward sweep: how many carries are kept in memory; all others are recomputed.
+"""The Plan of a backward sweep: how many carries it keeps in memory; it recomputes all others.
 
 Steps are grouped into segments of equal length, except for a shorter last one. The backward sweep keeps the carry
 before each step of the current segment. Of the other segments it keeps only some first carries, the checkpoints, from
@@ -28,8 +28,9 @@ if hasattr(getattr(multistage, "n_advance", None), "py_func"):
 
 #: Carries in memory besides those of the Plan, among them the current and the next one with their cotangents.
 EXTRA_CARRIES = 6
-#: Estimates before compilation: bytes of the compiler, and carries that an adjoint step works with.
+#: Estimates before compilation: memory of the compiler, bytes, and temporary memory of an adjoint step, in carries.
 COMPILER_BYTES, WORKSPACE_CARRIES = 200 * 10**6, 12
+#: Fraction of the memory limit that a Plan leaves free.
 FREE_MEMORY_FRACTION = 0.03
 
 
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
 def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Plan:
     """The Plan with the fewest forward steps for a trajectory of `steps` steps and memory for `max_carries` carries.
 
-    A step takes as much memory as `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
+    A recorded step takes as much memory as `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
     """
     if max_carries >= max(1, steps * carries_per_step):
         return Plan(steps, max(1, steps), 0)
@@ -71,7 +72,7 @@ def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Pl
         max(min_carries(carries_per_step) - 1, min(max_carries - 1, max_carries * eighths // 8))
         for eighths in range(1, 8)
     }
-    plans = [Plan(steps, int(share / carries_per_step), max_carries - share) for share in sorted(segment_carries)]
+    plans = [Plan(steps, int(n / carries_per_step), max_carries - n) for n in sorted(segment_carries)]
     return min(plans, key=lambda p: (p.forward_runs(), p.segment_steps))
 
 
@@ -81,10 +82,11 @@ def min_carries(carries_per_step: float) -> int:
 
 
 class MemoryBudget:
-    """The memory, in bytes, that a process may use during a backward sweep, and what it uses now.
+    """The memory, in bytes, that a process may use during a backward sweep, and the memory that it uses now.
 
-    On GPUs this is their memory. If `memory` is None, it is all that JAX may use there; on CPUs it is half of the free
-    memory, shared by this machine's processes.
+    On GPUs this is their memory. If `memory` is None, the limit is all that JAX may use there. On CPUs it is then the
+    memory that the process occupies now plus its share of half of the free memory; this machine's processes share it
+    equally.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
@@ -92,7 +94,7 @@ class MemoryBudget:
         self.gpus = [shard.device for shard in shards if shard.device.platform != "cpu"]
         self.sweeps, self.transport = sweeps, sweeps.transport
         self.carry_bytes, step, *other_bytes = sweeps.estimate_bytes(x)
-        # The same on all processes, even if blocks are uneven.
+        # The maximum makes this the same on all processes, even if blocks are uneven.
         self.carries_per_step = float(self.transport.reduce(np.asarray(step / self.carry_bytes), "max"))
         self.reserved_bytes = sum(other_bytes) + EXTRA_CARRIES * self.carry_bytes
         if self.gpus:
@@ -152,7 +154,7 @@ def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Pla
 def return_freed_memory():
     """Let the C library return freed arrays of a megabyte and more to the system at once.
 
-    By default it keeps arrays of up to 32 MB. At 400 x 400 cells these took 125 MB more than the limit of 800 MB.
+    By default it keeps arrays of up to 32 MB. At 400 x 400 cells such arrays exceeded a limit of 800 MB by 125 MB.
     """
     library, mmap_threshold = ctypes.CDLL(None), -3
     if hasattr(library, "mallopt"):

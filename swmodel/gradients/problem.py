@@ -54,8 +54,9 @@ class Problem:
         observe: observe(view, k) -> pytree of arrays, in jax.numpy: the block's share of the observed quantities in
             sample k, from a `trajectory.View`.
         every: steps between samples, from the initial state on; None: the first and the last state.
-        memory: most memory of this process during a derivative, bytes; None: half of the free memory, shared by the
-            processes of this machine. With less memory more steps are recomputed.
+        memory: largest memory of this process during a derivative, bytes; None: the memory that it occupies now plus
+            half of the free memory, shared by the processes of this machine; on GPUs, all that JAX may use. With less
+            memory more steps are recomputed.
         alone: whether this process computes the whole grid by itself, even if there are others.
 
     Attributes:
@@ -64,7 +65,7 @@ class Problem:
 
     Raises:
         UsageError: a control does not exist, samples are less than a step apart, or the executor has no derivatives.
-            From methods: the controls have other names, or J differs between blocks.
+            Methods raise it if the controls have other names, or if J differs between blocks.
         ConfigError: the configuration contradicts itself, or its fields cannot be used.
     """
 
@@ -146,8 +147,8 @@ class Problem:
             UsageError: not enough memory.
         """
         x = self._to_program_arrays(x)
-        for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
-            self._plans[sweeps] = fit_plan(sweeps, at, self.memory)
+        for sweeps, controls in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
+            self._plans[sweeps] = fit_plan(sweeps, controls, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
         """Iterate over the states of the block at steps 0, every, 2 every, ... and at the last step."""
@@ -318,12 +319,12 @@ def differentiable(
     def function(x: Controls) -> Any:
         leaves, structure = jax.tree.flatten(x)
         tree = cast(Any, structure)
-        leaf_indices = [place for place, leaf in enumerate(leaves) if is_parameter(leaf)]
+        leaf_indices = [index for index, leaf in enumerate(leaves) if is_parameter(leaf)]
         adjoint: Callable[[Any], Controls]
 
         def unflatten_controls(arrays: list[Any]) -> Controls:
             array_of_leaf = dict(zip(leaf_indices, arrays, strict=True))
-            return cast(Controls, tree.unflatten(array_of_leaf.get(place, leaf) for place, leaf in enumerate(leaves)))
+            return cast(Controls, tree.unflatten(array_of_leaf.get(index, leaf) for index, leaf in enumerate(leaves)))
 
         def run_checked(arrays: list[Any]) -> Any:
             require_concrete(arrays, "call it outside of jax.jit, jax.vmap and jax.jvp")
@@ -336,12 +337,12 @@ def differentiable(
 
         def backward(arrays: list[Any], bar: Any) -> tuple[list[Any]]:
             gradient_leaves = tree.flatten_up_to(adjoint(bar))
-            parts = (gradient_leaves[place] for place in leaf_indices)
+            parts = (gradient_leaves[index] for index in leaf_indices)
             return ([jnp.asarray(part, jnp.result_type(n)) for part, n in zip(parts, arrays, strict=True)],)
 
         with_adjoint = jax.custom_vjp(run_checked)
         with_adjoint.defvjp(forward, backward)
-        return with_adjoint([leaves[place] for place in leaf_indices])
+        return with_adjoint([leaves[index] for index in leaf_indices])
 
     return function
 

@@ -1,4 +1,4 @@
-"""Scalar quantities of the state: their notation, which is parsed without JAX, and the functions that observe them."""
+"""Scalar quantities of the state: their notation, which is parsed without JAX; `observers` computes them."""
 
 from __future__ import annotations
 
@@ -54,15 +54,19 @@ def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
     try:
         x, y = position_in_table(config.grid, gauge, gauge.name) if gauge else map(float, place.split(","))
     except ValueError:
-        raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
-    at, physics = station(config, (x, y)), config.physics
+        raise UsageError(
+            f'"{place}" is not a position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y'
+        ) from None
+    at_station, physics = station(config, (x, y)), config.physics
     gauge_name = f'"{gauge.name}", ' if gauge else ""
     long_name = (
         f"{variable_in_run(name, physics).long_name} at {gauge_name}{names[0]} = {format_position(x)}, {names[1]} = "
         f"{format_position(y)}"
     )
     gravity_argument = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
-    return ScalarQuantity(name, "m", long_name, ((at.x, at.y),), {"at": at} | gravity_argument)
+    return ScalarQuantity(
+        name, "m", long_name, ((at_station.x, at_station.y),), {"station": at_station} | gravity_argument
+    )
 
 
 def position_formatter(unit: str) -> Callable[[float], str]:
@@ -115,13 +119,13 @@ def require_no_barrier(config, name: str, section: CrossSection) -> CrossSection
     return section
 
 
-def make_integral_parser(units: str, long_name: str, mass: bool = True) -> Callable:
-    """The parser of a quantity of the whole domain: a sum over cells, times the density if `mass`."""
+def make_integral_parser(units: str, long_name: str, times_density: bool = True) -> Callable:
+    """The parser of a quantity of the whole domain: a sum over cells, times the density if `times_density`."""
 
     def parser(name: str, place: str, config) -> ScalarQuantity:
         if place:
             raise UsageError(f"{name} is a quantity of the whole domain; leave out {place}")
-        return ScalarQuantity(name, units, long_name, (), {"factor": config.physics.density if mass else 1.0})
+        return ScalarQuantity(name, units, long_name, (), {"factor": config.physics.density if times_density else 1.0})
 
     return parser
 
@@ -144,6 +148,6 @@ QUANTITIES = {
     "energy": QuantitySyntax("energy", make_integral_parser("J", "kinetic and available potential energy")),
     "mass": QuantitySyntax("mass", make_integral_parser("kg", "mass of the layer")),
     "potential_enstrophy": QuantitySyntax(
-        "potential_enstrophy", make_integral_parser("m s-2", "potential enstrophy", mass=False)
+        "potential_enstrophy", make_integral_parser("m s-2", "potential enstrophy", times_density=False)
     ),
 }

@@ -33,8 +33,8 @@ FILE_COMMENT = (
 def write_sensitivity(
     path, config, transport, quantity: ScalarQuantity, value: float, gradient: dict, options, command_line
 ):
-    """Write the file; returns the largest value of each map and its position, by name, on rank 0."""
-    from ..files.output.maps import write_maps  # imported here, as it needs JAX
+    """Write the file; returns {name of a map: the ExtremeValue of `files.output.maps`} on rank 0."""
+    from ..files.output.maps import write_maps  # imported here because it needs JAX
     from ..files.output.metadata import define_variable
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
@@ -95,8 +95,8 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     Options:
         of: the quantity, as text.
         wrt: names of FIELD_CONTROLS and NUMBER_CONTROLS.
-        mean: whether to take the mean of the quantity over the states after each step, not its value at the end.
-        memory: most bytes per process.
+        mean: whether to differentiate the mean of the quantity over the states after each step, not its last value.
+        memory: largest memory of a process, bytes.
     """
     from ..plotting.maps import draw_results
     from .problem import Problem
@@ -146,22 +146,22 @@ def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict,
     at = points(config.grid, entry.location, [peak.row], [peak.column])
     names, unit = coordinate_names_and_unit(config.grid)
     coordinates = (at.lon, at.lat) if is_spherical(config.grid) else (at.x, at.y)
-    position = {name: float(place[0, 0]) for name, place in zip(names, coordinates, strict=True)}
+    position = {name: float(values[0, 0]) for name, values in zip(names, coordinates, strict=True)}
     return status | {"largest": peak.value, "unit": unit} | position
 
 
 def summary(directory) -> str:
-    """The value, the largest derivative with respect to each field and its position, the cost, the next command."""
+    """Lines: the value, the largest derivative with respect to each field, where it is, the cost, the next command."""
     directory, status = Path(directory), read_status(directory)
     derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""
     lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]
-    for name, found in derivatives.items():
-        value_text = f"{found.get('value', 0.0):.6g} {found['units']}"
-        if "largest" in found:
-            maps.append(found["name"])
-            places = (f"{key} = {found[key]:g} {found['unit']}" for key in ("x", "y", "lon", "lat") if key in found)
-            value_text = f"largest {found['largest']:.4g} {found['units']} at {', '.join(places)}"
+    for name, entry in derivatives.items():
+        value_text = f"{entry.get('value', 0.0):.6g} {entry['units']}"
+        if "largest" in entry:
+            maps.append(entry["name"])
+            position = (f"{key} = {entry[key]:g} {entry['unit']}" for key in ("x", "y", "lon", "lat") if key in entry)
+            value_text = f"largest {entry['largest']:.4g} {entry['units']} at {', '.join(position)}"
         lines.append(f"with respect to {name}: {value_text}")
     times = f"in {status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s"
     ratio = status["gradient_over_forward"]

@@ -1,4 +1,4 @@
-"""Reports progress, measures the cost and stops on request between the pieces of a gradient."""
+"""Report progress, measure the cost, and stop on request, between the pieces of a gradient."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from jax import monitoring
 from ..errors import NumericalError, Stopped
 from ..parallel.stop import StopRequests
 
+#: Time between two reports, s.
 REPORT_SECONDS = 5.0
 
 
 class SweepMonitor:
     """The function that a Problem's `TrajectorySweeps` call after each piece of a gradient, on all processes together.
 
-    It counts the `pieces` and the `seconds` of each kind of piece, without compilation.
+    It counts the `pieces`, and the `seconds` that each kind of piece takes without compilation.
     """
 
     def __init__(self, problem, stop: StopRequests, report):
@@ -42,7 +43,7 @@ class SweepMonitor:
             monitoring.unregister_event_duration_listener(listen)
 
     def compile_seconds(self, since: float = -np.inf) -> float:
-        """Seconds of compilation since `since`, within `measure_compilation`."""
+        """Seconds of the compilations that ended after `since`, s by time.perf_counter, in `measure_compilation`."""
         return sum(seconds for end, seconds in self._compilations if end > since)
 
     def __call__(self, kind: str, step: int, result, start_time: float):

@@ -12,7 +12,7 @@ from .trajectory import Trajectory
 
 
 class SweepPrograms:
-    """Jitted functions of controls x, `trajectory.FixedInputs`, carries, active fields, series and stacks of steps.
+    """Jitted functions of controls x, `trajectory.FixedInputs`, carries, active fields, series and stacks.
 
     The transport compiles them for all blocks. Samples are observed every `steps_per_sample` steps from 0 to `steps`.
     """
@@ -34,9 +34,11 @@ class SweepPrograms:
     def prepare(self, x, fixed, stack_steps: int, recompute: bool) -> int:
         """Compile the programs of a backward sweep; returns the bytes of temporary memory that the largest one needs.
 
-        They have stacks of `stack_steps` steps; with `recompute` also those that advance without recording.
+        Args:
+            stack_steps: number of steps in a stack.
+            recompute: whether to compile the programs that advance without recording, too.
         """
-        step_0 = jnp.int32(0)  # from step 0 to step 0, so the loops do not run
+        step_0 = jnp.int32(0)  # all programs run from step 0 to step 0, so their loops have no iterations
         carry, active = self.start(x, fixed)
         self.trajectory.agree_on_backend(active, fixed, with_adjoint=True)
         series = self.empty_series(carry, active, fixed)
@@ -99,7 +101,9 @@ class SweepPrograms:
 
         def write_sample(series):
             sample = self.trajectory.observe(carry, active, n // self.steps_per_sample, fixed)
-            return jax.tree.map(lambda all_, one: all_.at[n // self.steps_per_sample].set(one), series, sample)
+            return jax.tree.map(
+                lambda all_samples, x: all_samples.at[n // self.steps_per_sample].set(x), series, sample
+            )
 
         return jax.lax.cond(
             (n % self.steps_per_sample == 0) & with_samples, write_sample, lambda series: series, series
@@ -148,7 +152,7 @@ class SweepPrograms:
         return stack, first_cotangents
 
     def _pull_back_sample(self, read_carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents plus the contribution of the sample at step n, if any; read_carry() gives the carry there."""
+        """The Cotangents plus the contribution of the sample at step n, if any; read_carry() is the carry there."""
 
         def add_sample_cotangents(cotangents):
             k = n // self.steps_per_sample

@@ -1,4 +1,4 @@
-"""Forward sweeps over a trajectory, and backward sweeps by a Plan that bounds their memory.
+"""Forward sweeps over a trajectory, and backward sweeps according to a Plan that bounds their memory.
 
 Sweeps call the compiled `SweepPrograms` for some steps at a time. In between they report progress, check for signals,
 and replace coefficients that vary in time.
@@ -23,7 +23,8 @@ from .plan import Plan
 from .sweep_programs import SweepPrograms
 from .trajectory import FixedInputs, Trajectory
 
-#: Steps of a piece times cells of a process (half a second of a backward sweep on one core); largest number of steps.
+#: Largest number of steps in a piece times cells of a process, which take half a second of a backward sweep on one
+#: core; largest number of steps in a piece.
 CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
@@ -37,8 +38,8 @@ class TrajectorySweeps:
     """Sweeps over a trajectory, in pieces of at most `piece_steps` steps; by default all steps are one piece.
 
     Pieces also end where coefficients are replaced. For the backward sweep the steps are recorded in a list of stacks,
-    each with the span of its piece. A sample is observed every `steps_per_sample` steps. `fixed_inputs` has the inputs
-    of the first step, `varying` those of others if they differ.
+    one for each piece, with the span (first, last) of its steps. A sample is observed every `steps_per_sample` steps.
+    `fixed_inputs` are the inputs of the first step; `varying`, a VaryingInputs, has those of all steps if they differ.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class TrajectorySweeps:
         return value, sum_per_cell_gradients(self.transport, gradients, cotangents.per_cell_gradients)
 
     def _record_segment(self, carry, active, series, first: int, last: int, with_samples: bool, segment_steps: int):
-        """As `advance`, and record the steps in stacks; samples are added to the series if `with_samples`."""
+        """As `advance`, but record the steps in stacks, too; add samples to the series only if `with_samples`."""
         stacks, stack_steps = [], self._max_piece_steps(segment_steps)
         for span in self._piece_spans(first, last, stack_steps):
             start_time, fixed = time.perf_counter(), self._inputs_at(span)
@@ -164,7 +165,7 @@ class TrajectorySweeps:
             first = end
 
     def _max_piece_steps(self, segment_steps: int) -> int:
-        """The most steps in a piece of a recorded segment; the pieces are about equal, to save memory."""
+        """The largest number of steps in a piece of a recorded segment; pieces are about equal, to save memory."""
         n_pieces = -(-segment_steps // self.piece_steps)
         max_span = max(np.diff(self._replacement_steps), default=segment_steps)
         return min(-(-segment_steps // n_pieces), max(1, int(max_span)))
@@ -225,7 +226,10 @@ def control_shapes(x):
 
 
 class VaryingInputs:
-    """The FixedInputs of a trajectory as coefficients are replaced; `static_halo` is that of `adjoint_inputs`."""
+    """The FixedInputs of a trajectory whose coefficients are replaced during the run.
+
+    `forcing` are its VaryingParams; `static_halo` is the halo of `FixedInputs.adjoint_inputs`, in cells.
+    """
 
     def __init__(self, forcing, fixed_inputs: FixedInputs, static_halo: int):
         self.forcing, self.fixed_inputs, self.static_halo = forcing, fixed_inputs, static_halo
@@ -241,7 +245,7 @@ class VaryingInputs:
 
 
 def record_indices(setup, transport, names, step: int) -> dict:
-    """{control with records in time: index of its last record at or before a step}."""
+    """{control with records in time: index of its last record at or before the start of a step}."""
     return {name: transport.put(np.int32(corrections.record_number(setup, name, step))) for name in names}
 
 

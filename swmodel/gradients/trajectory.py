@@ -36,9 +36,7 @@ class FixedInputs(NamedTuple):
     state: State  # the initial state, for fields that are not controls
     grid: Grid  # with `Scheme.static_halo` cells around the block, like params
     params: dict
-    adjoint_inputs: (
-        tuple[Grid, dict] | None
-    )  # grid and params with `Scheme.adjoint_static_halo` cells around it, for native steps
+    adjoint_inputs: tuple[Grid, dict] | None  # for native steps: both with `Scheme.adjoint_static_halo` cells
     dt: Any  # s
     record_numbers: Any = ()  # {control with records in time: index of its last record}
 
@@ -53,7 +51,7 @@ class Trajectory(NamedTuple):
     expand: Callable | None = None  # (active, fixed) -> active fields of a step, with records interpolated in time
 
     def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
-        """Before tracing: agree with all processes on native steps or JAX, if `with_adjoint` for adjoint steps too."""
+        """Agree with all processes, before tracing, on native steps or JAX; `with_adjoint`: for adjoint steps, too."""
         if self.native:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
             self.native.agree_on_backend(active, fixed, with_adjoint)
@@ -66,7 +64,7 @@ class Trajectory(NamedTuple):
 
 
 class View(NamedTuple):
-    """What an observer sees of a sample."""
+    """The state and the inputs of a sample on this process's block, the argument of an observer."""
 
     state: State  # state of the block, [ny, nx]
     depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
@@ -123,7 +121,7 @@ def make_trajectory(domain, names, observe) -> Trajectory:
 def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
     """The tangent trajectory: carry, active fields and samples are pairs of a value and its tangent.
 
-    Its controls are (x, dx), and its step has the tangent step, so derivatives of its tangents are second derivatives.
+    Its controls are (x, dx), and its step includes the tangent step, so derivatives of tangents are second derivatives.
     """
 
     def start(pair, fixed):
