@@ -14,7 +14,7 @@ OUTPUT_WAIT_SECONDS = 0.5
 
 
 def abort(code: int):
-    """End all ranks, as far as their launcher supports it, and this one with `code`."""
+    """End all ranks, as far as their launcher can, and this process with the exit code `code`."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

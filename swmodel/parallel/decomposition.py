@@ -1,8 +1,9 @@
 """The rows, columns and ensemble members that each rank owns.
 
 A layout (py, px) divides the grid into py rows of px blocks. Blocks are periodic neighbours along both axes and differ
-by at most one row or column. Rank r has the block in row r // px and column r % px, counted from the south-west. In an
-ensemble the first py px ranks have these blocks for the first members, the next py px ranks for the next ones, etc.
+by at most one row and one column. Rank r has the block in row r // px and column r % px, counted from the south-west.
+In an ensemble the first py px ranks have these blocks for the first members, the next py px ranks for the next ones,
+etc.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True)
 class IndexRange:
-    """The half-open range [start, stop) of one axis of `axis_size` cells, or members."""
+    """The half-open range [start, stop) of an axis of `axis_size` cells, or of the members of an ensemble."""
 
     start: int
     stop: int
@@ -30,7 +31,7 @@ class IndexRange:
         return self.start <= number < self.stop
 
 
-#: The axis of members of a single run.
+#: The members of a run without an ensemble.
 SINGLE_MEMBER = IndexRange(0, 1, 1)
 
 
@@ -43,7 +44,7 @@ class Block:
     y: IndexRange  # rows of the block
     x: IndexRange
     members: IndexRange = SINGLE_MEMBER  # members of an ensemble on the rank
-    n_member_groups: int = 1  # parts into which the members are divided
+    n_member_groups: int = 1  # groups into which the members are divided
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,7 +72,7 @@ class Block:
         return tuple(self.neighbour(axis, number - self.block_index[axis]) for number in range(self.layout[axis]))
 
     def overlapping_rows(self, start: int, stop: int, member: int = 0) -> tuple[int, int]:
-        """The block's part [lower, upper) of rows [start, stop) of a member; lower = upper if it has none."""
+        """The rows [lower, upper) among [start, stop) that this block has of a member; lower = upper if it has none."""
         lower, upper = max(start, self.y.start), min(stop, self.y.stop)
         return (lower, upper) if member in self.members and lower < upper else (start, start)
 
@@ -114,7 +115,8 @@ def blocks_of_layout(
 def choose_layout(nproc: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes") -> tuple[int, int]:
     """The layout (py, px) of `nproc` blocks of at least `min_length` rows and columns that has the shortest halos.
 
-    Among equal ones it is the one with the longest rows. A message calls the owners of blocks `owners`.
+    Among several such layouts it is the one with the longest rows. `owners`: the word for those that own the blocks,
+    processes or devices, in the message of a LayoutError.
     """
     max_py, max_px = ny // min_length, nx // min_length
     pairs = [(py, nproc // py) for py in range(1, min(max_py, nproc) + 1) if nproc % py == 0 and nproc // py <= max_px]

@@ -1,7 +1,7 @@
 """The environment of a process before the import of JAX and MPI, its rank, and properties of the machine.
 
-With one process per core XLA should have one thread; a single process should have all cores. NPROC and the binding by
-mpiexec or srun set the number of threads; flags for threads in XLA_FLAGS have no effect (jax 0.10.2).
+With one process per core, XLA should use one thread; a single process should use all cores. NPROC and the binding to
+cores by mpiexec or srun set the number of threads; flags for threads in XLA_FLAGS have no effect (jax 0.10.2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RANK_VARIABLES_BY_LAUNCHER = (
 
 #: Set for ranks that `model.launch` has started, because it reads their output.
 STARTED_BY_LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
-#: The start of the program, s since 1970; the launcher sets it for its ranks.
+#: When the program started, s since 1970; the launcher sets it for its ranks.
 START_TIME_VARIABLE = "SWMODEL_STARTED"
 _IMPORT_TIME = time.time()
 #: Smallest address space in which JAX starts, bytes; measured with JAX 0.10 on two cores.
@@ -56,8 +56,7 @@ OVERSUBSCRIPTION_VARIABLES = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 #: Settings that make Open MPI's mpiexec (4 and 5) start ranks as MPICH's does: as root in containers, and without
-#: binding to cores. They also allow more ranks than cores, because Open MPI does not count hardware
-#: threads.
+#: binding to cores. They also allow more ranks than cores, because Open MPI does not count hardware threads.
 OPEN_MPI_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -80,7 +79,7 @@ class RankInfo(NamedTuple):
 
 
 def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
-    """The rank by the launcher's variables; None for a single process. SetupError: one of them is not a number."""
+    """The rank in the launcher's variables; None for a single process. SetupError: a variable is not a number."""
 
     def read_number(name: str, default: int) -> int:
         digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
@@ -99,7 +98,7 @@ def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
 
 
 def program_start_time() -> float:
-    """The start of the launcher or, without one, of this process, s since 1970."""
+    """When the launcher or, without one, this process started, s since 1970."""
     return float(os.environ.get(START_TIME_VARIABLE, _IMPORT_TIME))
 
 
@@ -185,7 +184,7 @@ def package_version(package: str) -> str | None:
 
 
 def read_proc_memory(file: str, name: str) -> int | None:
-    """An entry about memory in a file of /proc, bytes; None on systems without it."""
+    """The entry `name`, an amount of memory, in a file of /proc, bytes; None on systems without it."""
     path = Path("/proc", file)
     entries = re.findall(rf"^{name}:\s*(\d+) kB", path.read_text(), re.MULTILINE) if path.is_file() else []
     return 1024 * int(entries[0]) if entries else None

@@ -1,4 +1,4 @@
-"""Libraries of XLA foreign calls, built when swmodel is installed, and the reasons why one cannot be used."""
+"""Libraries of XLA foreign calls, which are built when swmodel is installed, and why one of them cannot be used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXCHANGE_ABI_VERSION = 1
 
 
 class FfiLibrary(NamedTuple):
-    """A library, and the versions with which it was built."""
+    """A library, and the compiler and versions with which it was built."""
 
     library: ctypes.CDLL
     abi_version: int

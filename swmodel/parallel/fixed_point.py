@@ -12,9 +12,9 @@ class FixedPoint:
     """Integer sums of numbers that are rounded to multiples of 2^-66 times a power of two above `bound`.
 
     Each number is split into two pieces of BITS bits, with the same rounding on every process; sums of pieces are
-    exact. Numbers larger than 2^-12 times the bound are exact. Smaller ones lose at most 2^-65 times the bound, or
-    2^-1027 with a bound below 2^-962. A sum too large for a float is infinite. Apart from rounding, no number may be
-    larger than the bound in magnitude.
+    exact. Numbers larger than 2^-12 times the bound are not rounded. Smaller ones change by at most 2^-65 times the
+    bound, or by 2^-1027 if the bound is below 2^-962. A sum too large for a float is infinite. Apart from rounding, no
+    number may be larger than the bound in magnitude.
     """
 
     BITS = 33
@@ -50,7 +50,10 @@ class FixedPoint:
 
 
 def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
-    """The sum of all numbers in the arrays of all processes, which call it together; NaN if a number is not finite."""
+    """The sum of all numbers in the arrays of all processes; NaN if a number is not finite.
+
+    All processes call it together and get the same bits.
+    """
     arrays = [np.asarray(array, np.float64).ravel() for array in arrays]
     local = np.max([np.abs(array).max(initial=0.0) for array in arrays], initial=0.0)
     finite = np.isfinite(local)
@@ -75,7 +78,8 @@ def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> 
     """The matrix product a @ b, each of whose elements has the same bits if only some rows or columns are computed.
 
     `bounds`: the largest magnitudes in a and in b. Each number is split into three integers with so few bits that sums
-    of their products are exact in float64. With 2^17 columns of a, at most 2^-52 times the bound is lost.
+    of their products are exact in float64. With up to 2^17 columns of a, the error of a product of two numbers is at
+    most 2^-48 times the product of the bounds.
     """
     bits, scale, pieces_of_factors = (53 - a.shape[1].bit_length()) // 2, 1.0, []
     for factor, bound in zip((a, b), bounds, strict=True):
@@ -88,7 +92,7 @@ def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> 
         pieces_of_factors.append(pieces)
         scale *= unit
     total = np.zeros((len(a), b.shape[1]))
-    for order in (2, 1, 0):  # the smallest first; products of higher order are smaller than the error
+    for order in (2, 1, 0):  # the smallest products first; those of higher order are part of the error
         for i in range(order + 1):
             total += pieces_of_factors[0][i] @ pieces_of_factors[1][order - i] * (scale * 2.0 ** (-(order + 2) * bits))
     return total

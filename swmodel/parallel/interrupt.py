@@ -18,7 +18,7 @@ def exit_on_sigint(signal_number, frame):
 
 
 def install_sigint_handler():
-    """End this process on SIGINT, unless its parent made it ignore SIGINT."""
+    """Make SIGINT end this process, unless its parent made it ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, exit_on_sigint)
 

@@ -13,23 +13,25 @@ from jax.interpreters import ad, batching, mlir, xla
 def linear_primitive(name: str, compute, transpose, effects=None) -> Primitive:
     """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
-    `compute` is a function of the array and the primitive's parameters, and `transpose` one of a cotangent of the
-    result and the parameters. `effects` is given for a message, whose result has the shape of the array: a function of
-    the parameters that returns its JAX effects.
+    Args:
+        compute: function of the array and the primitive's parameters that returns the result.
+        transpose: function of a cotangent of the result and the parameters that returns the cotangent of the array.
+        effects: for a message, function of the parameters that returns its JAX effects. The result of a message has the
+            shape of the array.
     """
     primitive = Primitive(name)
 
     def abstract_eval(array, **parameters):
         shape = array if effects else jax.eval_shape(partial(compute, **parameters), array)
-        found = array.update(shape=shape.shape, dtype=shape.dtype, weak_type=False)
-        return found, effects(**parameters) if effects else set()
+        result = array.update(shape=shape.shape, dtype=shape.dtype, weak_type=False)
+        return result, effects(**parameters) if effects else set()
 
     def jvp(primals, tangents, **parameters):
         out = primitive.bind(*primals, **parameters)
         return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
 
     def transpose_rule(cotangent, array, **parameters):
-        # Even a cotangent of zeros is sent, as other processes wait for the message.
+        # Even a cotangent of zeros is sent, because other processes wait for the message.
         return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
 
     def batching_rule(arrays, axes, **parameters):

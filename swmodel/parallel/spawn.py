@@ -3,7 +3,7 @@
 This program replaces mpiexec for the sharded transport. The environment of each process contains its rank, the number
 of ranks and the address of the first one. If a signal kills a process, all others are killed. If one exits with an
 error, the others have GRACE_SECONDS seconds to end; after `kill_other_ranks` all end at once. SIGINT and SIGTERM are
-forwarded; a second signal ends all. The processes end with this one, and this one ends with its parent.
+forwarded; a second signal ends all processes. The processes end when this program ends, which ends with its parent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main(size: int, command: list[str]) -> int:
 
 
 def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[int], parent: int) -> int:
-    """Wait until all ranks have ended, or the caller must kill them; returns the exit code of the first failure, or 0.
+    """Wait until all ranks have ended, or must be killed by the caller; returns the first failure's exit code, or 0.
 
     `received_signals` receives the signals sent to this process, `parent` is the id of its parent.
     """
@@ -84,7 +84,7 @@ def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[in
 
 
 def end_with_parent():
-    """Let Linux kill this process when its parent ends; no effect elsewhere."""
+    """Make Linux kill this process when its parent ends; without effect on other systems."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

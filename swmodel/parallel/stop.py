@@ -1,4 +1,4 @@
-"""Stopping early because of a signal or the wall-clock limit; all ranks agree on it between chunks of steps.
+"""Stop early because of a signal or the wall-clock limit; all ranks agree on this between chunks of steps.
 
 If a single rank stopped, the others would wait for it. So a signal only sets a flag, and `StopRequests.reason`, which
 all ranks call together, combines the flags.
@@ -29,13 +29,13 @@ WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
 #: Signals within this time, s, count as one, because a terminal sends SIGINT to mpiexec and the ranks, and mpiexec
 #: forwards it.
 SAME_REQUEST_SECONDS = 1.0
-#: Assumed time of a restart file until one has been written, and time reserved for exiting: a fraction of the
-#: wall-clock limit, but at most so many seconds.
+#: Assumed time of a restart file until one has been written, and time reserved for exiting: each is a fraction of the
+#: wall-clock limit, but at most a number of seconds.
 RESTART_FRACTION, MAX_RESTART_SECONDS = 0.05, 30.0
 EXIT_FRACTION, MAX_EXIT_SECONDS = 0.1, 10.0
 #: Time, s, that a task with nothing to save gets to end after a signal.
 SIGNAL_GRACE_SECONDS = 1.0
-#: The suggested limit is this factor times the elapsed time plus that of the longest chunk.
+#: The suggested limit is this factor times the sum of the elapsed time and the time of the longest chunk.
 SUGGESTED_LIMIT_FACTOR = 1.5
 
 
@@ -43,9 +43,9 @@ class StopRequests:
     """A context that collects requests to stop; a second signal ends the process at once.
 
     An inner context inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the limit `walltime_seconds` counts, measured from the start of the program. It stops a run only after
+    only the limit `walltime_seconds` counts. It is measured from the start of the program, and stops a run only after
     `min_chunks` chunks of steps, so that each job in a chain makes progress. The caller sets `restart_seconds` to the
-    time of the last restart file, s.
+    time that the last restart file took, s.
     """
 
     def __init__(self, walltime_seconds: float | None = None, min_chunks: int = 0):
@@ -71,7 +71,8 @@ class StopRequests:
     def reason(self, transport, files_failed: bool = False) -> str | None:
         """The reason to stop, to follow the words "stopped by", or None; all ranks call it together.
 
-        `files_failed`: whether this rank cannot write its files; their `flush` then raises the error on all ranks.
+        `files_failed`: whether this rank cannot write its files; the `flush` of the files then raises the error on all
+        ranks.
         """
         near_limit = transport.rank == 0 and self._check_limit()
         local_code = FILES_FAILED_CODE if files_failed else self.received_signal or near_limit * WALLTIME_CODE

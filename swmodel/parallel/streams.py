@@ -1,8 +1,8 @@
 """Standard output and error of the program; a failure to write to them never ends a run.
 
 The reader of a run's output may close it (`swmodel run ... | head -1`), the disk with its log may be full, or streams
-may be closed from the start. The program drops output that cannot be written. But where standard output is the result,
-as with `swmodel init`, a failed write is an error.
+may be closed from the start. The program drops output that cannot be written. But if standard output is the result of a
+command, such as `swmodel init`, a failed write is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StdoutClosedError(FilesError):
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error, which drops what cannot be written; if it `is_required`, the first failure raises."""
+    """Standard output or error, which drops what cannot be written; the first failure raises if it `is_required`."""
 
     def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)
@@ -46,7 +46,7 @@ class StandardStream(io.FileIO):
 def replace_standard_streams():
     """Make this process's streams StandardStreams that accept any text; call this before anything else.
 
-    A closed descriptor is opened first: otherwise the next file would take its number and get the program's output.
+    Closed descriptors are opened first: otherwise the next file would take such a number and get the program's output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)

@@ -1,9 +1,9 @@
 """The watchdog ends a run in which a rank is stuck or frozen.
 
-MPI would wait for such a rank for ever. A thread in each rank watches the step number. If that does not change for the
-set time, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that has no file
-there some seconds later is frozen. The first of the other ranks reports and records the failure, and each of them ends
-itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, as MPI itself may be stuck.
+MPI would wait for such a rank for ever. A thread in each rank watches the step number. If it does not change for the
+time `run.watchdog`, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that
+has no file there some seconds later is frozen. The first of the other ranks reports and records the failure, and each
+of them ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, because MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .abort import abort
 
 STACKS_FOLDER = "stuck"
 PACKAGE_FOLDER = Path(__file__).parents[1]
-#: Least time limit for the first step, s, which includes imports, compilation and verification of files.
+#: Smallest time limit for the first step, s, which includes imports, compilation and verification of files.
 START_TIMEOUT_SECONDS = 600.0
-#: Largest number of ranks in a message.
+#: Largest number of ranks that a message names.
 MAX_RANKS_SHOWN = 8
 
 
@@ -47,7 +47,7 @@ def exit_if_start_hangs():
 def abort_after_timeout(timeout: float, message: str, rank: int):
     """A context that ends all processes, with a message on stderr, after `timeout` seconds; 0: never.
 
-    Higher ranks wait a little longer, so that only the first of those that wait prints the message.
+    Higher ranks wait a little longer, so that only the lowest of the waiting ranks prints the message.
     """
 
     def abort_run():
@@ -84,12 +84,13 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
-        """Wait for the thread, as it may hold JAX arrays, which cannot be freed when Python ends."""
+        """Wait for the thread, because it may hold JAX arrays, which cannot be freed when Python ends."""
         self._stop_event.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def watch(self, progress: Callable):
+        """Watch the number that progress() returns, which changes as long as the run advances."""
         self.progress = progress
 
     def _watch(self):

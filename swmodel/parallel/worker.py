@@ -1,4 +1,4 @@
-"""A thread that executes calls one after the other while the time loop runs."""
+"""A thread that executes calls one after another while the time loop runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Worker:
 
     @property
     def is_queue_empty(self) -> bool:
-        """Whether no call waits for the end of the present one."""
+        """Whether no calls are waiting; one may still be running."""
         return self._calls.empty()
 
     def end(self) -> None:

@@ -30,8 +30,8 @@ ON_WALL_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False
 class SpectralAxis(NamedTuple):
     """One axis of the whole array of coefficients, described by NumPy vectors."""
 
-    modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L
-    pi_factor: int  # the factor of π, 2 or 1
+    modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L if the axis is periodic, else π m/L
+    pi_factor: int  # the factor of π m/L in the wavenumber, 2 or 1
     weights: np.ndarray  # weights of |c|² in sums over cells
 
 
@@ -53,9 +53,9 @@ class Fourier:
     sin(π m x/L) has index m = 1 to NX - 1, as with cosines; that with index 0 is zero. The forward transform ignores
     the last value, on the wall; the backward transform sets it to zero.
 
-    Each block has all ky for some kx: of P blocks, block r = row * PX + column of the layout has the kx of
+    Each block has all ky for some of the NX_k kx: of P blocks, block r = row * PX + column of the layout has the kx in
     `decomposition.split_evenly(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks;
-    columns beyond these kx are zero and ignored.
+    columns beyond the block's kx are zero and ignored.
 
     Attributes:
         kind_y, kind_x: the kind of series along each axis, of SERIES_KINDS.

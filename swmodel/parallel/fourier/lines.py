@@ -73,7 +73,7 @@ def moveaxis_unfused(array, source: int, destination: int):
 
 
 def split_last_axis(array, n_parts: int):
-    """Split [..., n] as `decomposition.split_evenly`, short parts with a zero: [..., parts, ceil(n / parts)]."""
+    """[..., n] split as by `decomposition.split_evenly`, short parts padded by a zero: [..., parts, ceil(n/parts)]."""
     n, max_length = array.shape[-1], -(-array.shape[-1] // n_parts)
     n_longer = n - n_parts * (max_length - 1)
     first = array[..., : n_longer * max_length].reshape(*array.shape[:-1], n_longer, max_length)

@@ -1,9 +1,9 @@
 """Series of whole lines along the last axis of arrays: those of scipy.fft, computed with real FFTs only.
 
 On CPUs the bits of JAX's real FFT of a line do not depend on its position among other lines. Those of the complex FFT
-do, as lines that do not fill a SIMD vector use another algorithm. So the FFT of a complex line is computed from those
-of its real and imaginary parts. Sine and cosine series are FFTs of the line and its mirror image, twice as long. No
-product is added to anything, because compilers may fuse a multiplication and an addition in some places only.
+do, because lines that do not fill a SIMD vector use another algorithm. So the FFT of a complex line is computed from
+those of its real and imaginary parts. Sine and cosine series are FFTs of the line and its mirror image, twice as long.
+No product is added to anything, because compilers may fuse a multiplication and an addition in some places only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def idct_type2(coefficients, n: int):
 
 
 def half_cell_phase(line):
-    """cos and sin of π k/(2n), the phase of coefficient k, as the mirror is half a cell before the first value."""
+    """cos and sin of π k/(2n), the phase of coefficient k, because the wall is half a cell before the first value."""
     n = line.shape[-1]
     angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
     return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)

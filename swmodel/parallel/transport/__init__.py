@@ -24,6 +24,8 @@ def connect(
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
+    SetupError: the number of processes or devices does not fit the layout, or mpi cannot use the GPUs.
+
     Args:
         devices: number of devices per process, if sharded.
         n_member_groups: number of groups into which an ensemble's members are divided.
@@ -60,7 +62,7 @@ def gather_members(
 ) -> np.ndarray:
     """Gather `values` [local members, ...] of all processes as [members, ...], float64, the same on all processes.
 
-    They are reduced over the processes that share a member; `neutral` is the neutral element of the operation.
+    Values are reduced over the processes that share a member; `neutral` is the neutral element of the operation.
     """
     members = transport.block.members
     gathered = np.full((members.axis_size, *values.shape[1:]), neutral)
@@ -69,7 +71,7 @@ def gather_members(
 
 
 def is_shift_correct(name: str, size: int, devices: int = 1, exchange: str = "auto") -> bool:
-    """Whether `shift` gives each of `devices` blocks on `size` processes the numbers of its neighbour."""
+    """Whether `shift` gives each of the `size * devices` blocks the numbers of its western neighbour."""
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices, exchange=exchange)
     sent = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

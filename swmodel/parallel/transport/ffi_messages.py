@@ -1,6 +1,6 @@
 """Messages by foreign calls of this package (exchange.cc), which use the MPI library of mpi4py.
 
-Calls are ordered by a JAX effect, as in mpi4jax. Several messages of a process are under way at the same time.
+A JAX effect orders the calls, as in mpi4jax. One call can send several messages at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MPI_FUNCTIONS = ("MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_
 
 
 class MessageEffect(effects.Effect):
-    """The JAX effect of a message, which makes programs keep the order of messages."""
+    """The JAX effect of a message, because of which compiled programs keep the order of messages."""
 
     def __str__(self):
         return "swmodel's messages"
@@ -59,7 +59,7 @@ def int64_handle(mpi_object) -> int:
 
 
 def communicator_handle(comm) -> int:
-    """The handle of a communicator; makes MPI errors end all processes, as MPI may still write into arrays."""
+    """The handle of a communicator. From now on an MPI error ends all processes, as MPI may still write into arrays."""
     comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
     return int64_handle(comm)
 

@@ -1,4 +1,4 @@
-"""Halo exchange: adds rows and columns of neighbours around each block, with four messages for all fields together."""
+"""Halo exchange: it adds rows and columns of neighbours around each block, by four messages for all fields together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def last_values(field, count: int, axis: int, length=None):
 
 
 def concatenate_halo(before, field, after, axis: int, length=None):
-    """The first `length` values of a field along an axis (None: all), between `before` and `after`."""
+    """`before`, the first `length` values of a field along an axis (None: all), and `after`, joined along this axis."""
     joined = jnp.concatenate([before, field, after], axis)
     if length is None:
         return joined
@@ -35,7 +35,7 @@ def exchange_halos(fields, halo_width: int, transport) -> tuple:
     """The fields with `halo_width` rows and columns of the cells on each side of the block, corners included.
 
     All fields form one slab per direction, sent first to the east and west, then to the north and south with corners.
-    If the smallest block is narrower than `halo_width`, the exchange is repeated with the slabs from neighbours.
+    If the smallest block is narrower than `halo_width`, the exchange is repeated with the slabs received before.
     Arrays [..., ny, nx] of one shape become [..., ny + 2 halo_width, nx + 2 halo_width].
     """
     extent = transport.extent()

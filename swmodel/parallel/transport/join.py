@@ -54,7 +54,7 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
 
 
 def coordinator_address(rank_info: RankInfo) -> str | None:
-    """HOST:PORT of the first process, for JAX, from the environment or through MPI; None: JAX finds it itself."""
+    """HOST:PORT of the first process, for JAX, from the environment or through MPI; None: JAX will find the address."""
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
     by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(rank_info.size)
     if address or by_slurm or find_spec("mpi4py") is None:
@@ -69,7 +69,8 @@ def initialize_distributed(
 ) -> KeyValueMessages:
     """Connect the JAX devices of all processes, `devices` of them in this one; must be called before JAX starts.
 
-    If a process is silent much longer than `timeout`, that of the watchdog, s, JAX ends all without a message.
+    If a process is silent for much longer than `timeout`, the time limit of the watchdog in s, JAX ends all processes
+    without a message.
     """
     import jax
 
@@ -100,7 +101,7 @@ def initialize_distributed(
 
 
 def local_device_ids(rank_info: RankInfo, devices: int) -> list[int] | None:
-    """The numbers of a process's GPUs: its share of the machine's, or all if it sees only its own; None: CPUs."""
+    """The numbers of a process's GPUs: its share of the machine's, or the first of those only it sees; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible == "" or not has_gpu():
         return None

@@ -28,7 +28,7 @@ def has_mpi4jax() -> bool:
     """Whether mpi4jax is installed and works with this JAX."""
     try:
         importlib.import_module(".mpi4jax_messages", __package__)
-    except Exception:  # whatever keeps mpi4jax from working with this JAX
+    except Exception:  # errors of any kind mean that mpi4jax does not work with this JAX
         return False
     return True
 
@@ -79,7 +79,7 @@ sendrecv_p = linear_primitive(
 sum_p = linear_primitive(
     "sum_over_processes", _sum, lambda cotangent, *, exchange: sum_p.bind(cotangent, exchange=exchange), message_effects
 )
-#: The same sum in a loss that all processes share: its transpose gives each the cotangent of that one loss.
+#: The same sum in a loss that all processes share: its transpose gives each process the cotangent of that one loss.
 total_p = linear_primitive(
     "total_over_processes",
     _sum,
@@ -92,7 +92,7 @@ shared_p = linear_primitive(
     lambda array, *, exchange: array,
     lambda cotangent, *, exchange: total_p.bind(cotangent, exchange=exchange),
 )
-#: Send part k of arrays [..., parts, rows, columns] to the k-th of `ranks`, and receive its part for this rank.
+#: Send part k of arrays [..., parts, rows, columns] to the k-th of `ranks`, and receive from it its part for this rank.
 transpose_p = linear_primitive(
     "transpose_on_ring",
     _transpose,

@@ -16,14 +16,14 @@ from ..environment import has_gpu
 from .messages import has_gpu_support, has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
 from .serial import SingleDeviceTransport
 
-#: The communicator for messages of mpi4py outside of jitted programs, which have another one.
+#: The communicator for messages of mpi4py outside of jitted programs; these use `messages.DEVICE_COMM`.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 REDUCTIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 
 def choose_exchange(exchange: str) -> str:
-    """The library for messages: `exchange` or, for "auto", ffi if a process cannot import mpi4jax and all have ffi.
+    """The library for messages: `exchange` or, for "auto", mpi4jax, but ffi if only ffi works on all processes.
 
     All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but mpi4jax cannot.
     """

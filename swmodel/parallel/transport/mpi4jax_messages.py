@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("MPI4JAX_NO_WARN_JAX_VERSION", "1")  # the versions of JAX that swmodel allows are tested
+os.environ.setdefault("MPI4JAX_NO_WARN_JAX_VERSION", "1")  # swmodel is tested with the versions of JAX that it allows
 
 import mpi4jax
 from mpi4jax._src.utils import ordered_effect as EFFECT  # noqa: F401, N812

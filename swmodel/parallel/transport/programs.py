@@ -12,7 +12,7 @@ MAX_PROGRAMS = 64
 def cached_jit(make, *parts, **options):
     """The program make(*parts), jitted by the last part, a transport; the same object for equal arguments.
 
-    So resumed runs, twin experiments and members reuse programs. `make` is a function of a module; its result depends
-    only on the hashable parts, and holds no arrays. Grid, Params, carry and dt are arguments of programs.
+    So resumed runs, twin experiments and members reuse programs. `make` is a module-level function; its result depends
+    only on the hashable parts, and holds no arrays. Grid, params, carry and dt are arguments of programs.
     """
     return parts[-1].jit(make(*parts), **options)

@@ -12,9 +12,9 @@ from .transport import Transport
 
 
 def copy_to_device(tree, where=None):
-    """Copies of arrays on a device or with a sharding; compiles nothing, unlike jnp.array.
+    """Copies of arrays on a device, or with a sharding, `where`; compiles nothing, unlike jnp.array.
 
-    JAX may use the memory of an array of NumPy as it is, even with may_alias=False; therefore it is given a copy.
+    JAX may use the memory of a NumPy array itself, even with may_alias=False; therefore it receives a copy.
     """
     copies = jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
     return jax.device_put(copies, where, may_alias=False)

@@ -30,7 +30,8 @@ REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 class ShardedTransport(Transport):
     """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    Those of a process form a rectangle of `local_layout` rows and columns; `process_layout` is that of the rectangles.
+    The devices of a process form a rectangle of `local_layout` rows and columns; the rectangles of all processes form
+    the `process_layout`.
     """
 
     name = "sharded"
@@ -54,9 +55,9 @@ class ShardedTransport(Transport):
 
     def part_of_process(self, rank: int) -> Block:
         parts = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
-        spans = (spans[place * local : (place + 1) * local] for spans, place, local in parts)
+        spans = (spans[index * local : (index + 1) * local] for spans, index, local in parts)
         return Block(
-            rank, self.process_layout, *(IndexRange(some[0].start, some[-1].stop, some[0].axis_size) for some in spans)
+            rank, self.process_layout, *(IndexRange(own[0].start, own[-1].stop, own[0].axis_size) for own in spans)
         )
 
     def extent(self):
@@ -68,7 +69,7 @@ class ShardedTransport(Transport):
     def _quantity_of_block(self, quantity):
         """In a jitted program, `quantity` of the IndexRanges of the block's rows and columns."""
         lists = zip(self.index_ranges, self.block_index(), strict=True)
-        return [jnp.asarray([quantity(span) for span in spans])[place] for spans, place in lists]
+        return [jnp.asarray([quantity(span) for span in spans])[index] for spans, index in lists]
 
     def block_index(self):
         return tuple(jax.lax.axis_index(axis) for axis in MESH_AXES)
@@ -104,14 +105,14 @@ class ShardedTransport(Transport):
         @wraps(program)
         def on_all_blocks(*args, **kwargs):
             leaves, tree = jax.tree.flatten((args, kwargs))
-            traced_leaves = [place for place, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
+            traced_indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
 
             def on_block(*arrays):
-                traced = dict(zip(traced_leaves, arrays, strict=True))
-                args, kwargs = tree.unflatten([traced.get(place, leaf) for place, leaf in enumerate(leaves)])
+                traced = dict(zip(traced_indices, arrays, strict=True))
+                args, kwargs = tree.unflatten([traced.get(index, leaf) for index, leaf in enumerate(leaves)])
                 return program(*args, **kwargs)
 
-            arrays = [leaves[place] for place in traced_leaves]
+            arrays = [leaves[index] for index in traced_indices]
             specs = {"in_specs": tuple(partition_spec(array.ndim) for array in arrays)}
             specs |= {"out_specs": self._output_specs(on_block, arrays)}
             return jax.shard_map(on_block, mesh=self.mesh, **specs, check_vma=False)(*arrays)
@@ -127,7 +128,7 @@ class ShardedTransport(Transport):
 
         axis_sizes = list(zip(MESH_AXES, self.layout, strict=True))
         _, results = jax.make_jaxpr(on_block, axis_env=axis_sizes, return_shape=True)(*map(block_shape, arrays))
-        return jax.tree.map(lambda one: partition_spec(one.ndim), results)
+        return jax.tree.map(lambda result: partition_spec(result.ndim), results)
 
     def local_nbytes(self, tree) -> int:
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
@@ -195,14 +196,14 @@ class ShardedTransport(Transport):
     def _slices_in_part(self, block):
         """The slices of a block in a field of the process's part."""
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
-        return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
+        return (..., *(slice(span.start - part.start, span.stop - part.start) for span, part in spans))
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        # All processes receive the rows, as JAX cannot send to a single process.
+        # All processes receive the rows, because JAX cannot send to a single process.
         if self.size == 1:
             return local[first:last]
-        blocks = [self.part_of_process(rank) for rank in range(self.size)]
-        local_rows = np.zeros((last - first, max(each.x.length for each in blocks)), local.dtype)
+        parts = [self.part_of_process(rank) for rank in range(self.size)]
+        local_rows = np.zeros((last - first, max(part.x.length for part in parts)), local.dtype)
         lower, upper = self.block.overlapping_rows(first, last, member)
         start = self.block.y.start
         if lower < upper:
@@ -211,10 +212,10 @@ class ShardedTransport(Transport):
         if self.rank:
             return None
         rows = np.empty((last - first, self.block.x.axis_size), local.dtype)
-        for each, theirs in zip(blocks, gathered, strict=True):
-            lower, upper = each.overlapping_rows(first, last, member)
-            piece = theirs[lower - first : upper - first, : each.x.length]
-            rows[lower - first : upper - first, each.x.start : each.x.stop] = piece
+        for part, rows_of_part in zip(parts, gathered, strict=True):
+            lower, upper = part.overlapping_rows(first, last, member)
+            piece = rows_of_part[lower - first : upper - first, : part.x.length]
+            rows[lower - first : upper - first, part.x.start : part.x.stop] = piece
         return rows
 
     def reduce(self, values, operation: str):
@@ -228,11 +229,11 @@ class ShardedTransport(Transport):
             return [value]
         data = np.frombuffer(pickle.dumps(value), np.uint8)
         lengths = allgather_array(np.asarray(data.size, np.int64))
-        # Powers of two limit the number of compilations.
+        # Powers of two as lengths limit the number of compilations.
         padded = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)
         padded[: data.size] = data
         gathered = allgather_array(padded)
-        return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(gathered, lengths, strict=True)]
+        return [pickle.loads(data[:length].tobytes()) for data, length in zip(gathered, lengths, strict=True)]
 
 
 def allgather_array(array: np.ndarray) -> np.ndarray:
@@ -240,12 +241,12 @@ def allgather_array(array: np.ndarray) -> np.ndarray:
     from jax.experimental.multihost_utils import process_allgather
 
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-    found = np.asarray(process_allgather(bytes_))
-    return found.view(array.dtype).reshape(jax.process_count(), *array.shape)
+    gathered = np.asarray(process_allgather(bytes_))
+    return gathered.view(array.dtype).reshape(jax.process_count(), *array.shape)
 
 
 def make_mesh(local_layout: tuple[int, int], process_layout: tuple[int, int]) -> Mesh:
-    """The first devices of each process, arranged like blocks: `process_layout` rectangles of shape `local_layout`."""
+    """The first devices of each process, arranged as their blocks: `process_layout` rectangles of `local_layout`."""
     devices, size = local_layout[0] * local_layout[1], process_layout[0] * process_layout[1]
     provide_devices(devices)
     if jax.process_count() != size:

@@ -13,8 +13,8 @@ from ..decomposition import Block
 class Transport:
     """Communication between the blocks of a run, or the processes of an ensemble.
 
-    A layout divides the grid into blocks. A process has one on each of its devices; together they form a rectangle, its
-    part of the grid.
+    A layout divides the grid into blocks. A process has one block on each of its devices; together the blocks of a
+    process form a rectangle, its part of the grid.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Transport:
     min_block_shape: tuple[int, int]  # smallest numbers of (rows, columns) of the blocks
 
     def jit(self, program: Callable, **options) -> Callable:
-        """jax.jit of a program for the arrays of one block; numbers are the same in all blocks.
+        """jax.jit of a program that is written for the arrays of one block; numbers are the same in all blocks.
 
         The program may use `shift`, `swap`, `sum` and `transpose`, which JAX's transformations treat as linear.
         `extent`, `offset`, `block_index` and `is_first_block` give the position of the block.
@@ -38,18 +38,21 @@ class Transport:
         """The slab of the block that is `step` blocks before this one along `axis`, periodically."""
 
     def swap(self, first, last, axis: int):
-        """The `last` slab [..., fields, rows, columns] of the block before along `axis`, `first` of the one after."""
+        """`last` of the block before this one along `axis`, and `first` of the block after it.
+
+        Slabs are [..., fields, rows, columns].
+        """
         return self.shift(last, axis, +1), self.shift(first, axis, -1)
 
     def sum(self, array):
         """The array summed over all blocks, the same on all of them."""
 
     def total(self, array):
-        """The `sum` for a loss that all blocks share: its transpose gives each block the cotangent of that one loss."""
+        """The `sum` in a loss that all blocks share: its transpose gives each block the cotangent of that one loss."""
         return self.sum(array)
 
     def shared(self, array):
-        """The array, which is the same on all blocks; the transpose sums the cotangents of all blocks."""
+        """The array, which is the same in all blocks; the transpose sums the cotangents of all blocks."""
         return array
 
     def require_block(self, array) -> None:
@@ -82,10 +85,13 @@ class Transport:
         """
 
     def get_blocks(self, tree, halo: int | None = 0) -> list:
-        """For each of `blocks`, arrays of programs as NumPy arrays; halo None: they need not be fields."""
+        """For each of `blocks`, the arrays from a jitted program as NumPy arrays, without cells beyond the grid.
+
+        The arrays have `halo` cells around the block; None: they need not be fields, and are returned whole.
+        """
 
     def put(self, tree):
-        """Put fields of the process's part, and numbers, on the devices, as arguments of jitted programs."""
+        """Put fields of the process's part, and numbers, on its devices, as arguments of jitted programs."""
 
     def get(self, tree):
         """The arrays from `put` or a jitted program as NumPy arrays of the process's part."""
@@ -101,7 +107,7 @@ class Transport:
         """Rows [first, last) of a field of a member on rank 0, None on others.
 
         All processes call this and the following methods in the same order, from the main thread. `local` is the
-        process's part [y, x], or any array of the same data type if it has none.
+        process's part [y, x] of the field, or any array of the same data type if the process does not have the member.
         """
 
     def reduce(self, values, operation: str):
@@ -114,7 +120,9 @@ class Transport:
         """The values of all processes in the order of their ranks; the same on all."""
 
     def any(self, flag: bool) -> bool:
+        """Whether `flag` is true on any process; the same on all."""
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
+        """Wait until all processes have called this."""
         self.any(False)
