@@ -58,7 +58,7 @@ def write_analysis(
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    variables_and_values, static = [], []
+    variables_and_values, maps_on_boundary = [], []
     for name in experiment.controls:
         values = {"background": np.asarray(experiment.first_guess[name]), "analysis": np.asarray(analysis[name])}
         values["increment"] = values["analysis"] - values["background"]
@@ -66,7 +66,7 @@ def write_analysis(
         values |= {"spread": spread[name]} if spread else {}
         entries = [control_variable(name, kind, config.physics) for kind in values]
         variables_and_values += zip(entries, values.values(), strict=True)
-        static += [entry.name for entry in entries if name not in INITIAL_FIELDS]
+        maps_on_boundary += [entry.name for entry in entries if name not in INITIAL_FIELDS]
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
@@ -86,7 +86,7 @@ def write_analysis(
                 )
 
     maps = [(entry, values) for entry, values in variables_and_values if entry.location]
-    write_maps(path, config, problem.transport, maps, define, command_line, static, "time")
+    write_maps(path, config, problem.transport, maps, define, command_line, maps_on_boundary, "time")
 
 
 def define_record_times(dataset, dimension: str, seconds, config) -> None:

@@ -57,7 +57,7 @@ def run_letkf(config, experiment, directory, options, command_line, monitor) -> 
         final_experiment = final_experiment._replace(
             truth=experiment.truth | true_state_at_end(experiment, monitor.tick)
         )
-        means, spreads = ([crop_to_block(each[n], block) for each in run.forecast_moments] for n in (0, 1))
+        means, spreads = ([crop_to_block(moments[n], block) for moments in run.forecast_moments] for n in (0, 1))
         free_run = forecast_states(experiment, experiment.problem.config, experiment.first_guess, monitor.tick)
         forecasts = {"background": free_run, "analysis": means, "spread": spreads}
         results["twin"] = errors_against_truth(experiment, forecasts, monitor.tick)

@@ -17,7 +17,7 @@ from .observation_file import load_columns, save_columns
 
 
 class Observations(NamedTuple):
-    """Arrays [n], one entry per datum. Data of one time, place and platform are adjacent, in the order eta, u, v."""
+    """Arrays [n], one entry per datum. Data of one time, position and platform are adjacent, in the order eta, u, v."""
 
     quantity: np.ndarray  # index of the quantity in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
@@ -100,7 +100,7 @@ def write_observations(path, observations: Observations, config, command_line: s
 
 
 def file_rows(observations: Observations) -> np.ndarray:
-    """The row of each datum in the file: adjacent data of the same time, place and platform share a row."""
+    """The row of each datum in the file: adjacent data of the same time, position and platform share a row."""
     same_row = np.diff(observations.quantity.astype(np.int64)) > 0
     for field in (observations.time, observations.x, observations.y, observations.platform):
         same_row &= field[1:] == field[:-1]

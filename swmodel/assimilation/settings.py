@@ -144,8 +144,11 @@ def network_problems(config) -> Iterator[str]:
 
 def letkf_problems(config) -> Iterator[str]:
     options, steps = config.assimilation, config.run.steps
-    if others := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
-        yield f"assimilation.controls: letkf changes eta, u, v and corrections; {join_names(others)} needs method 4dvar"
+    if unsupported := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
+        yield (
+            "assimilation.controls: letkf changes eta, u, v and corrections; "
+            f"{join_names(unsupported)} needs method 4dvar"
+        )
     if options.localisation == 0:
         yield "assimilation.localisation: must be above 0 m for letkf; try 4 times assimilation.length"
     if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):

@@ -39,7 +39,10 @@ class SpectralFilters(NamedTuple):
     def smooth(self, fields, transport):
         """F of the fields [fields, ny, nx] of a block, not normalised; for use in a jitted program."""
         return jnp.stack(
-            [self._smooth_field(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)]
+            [
+                self._smooth_field(field, location, length, transport)
+                for field, (location, length) in zip(fields, self.fields, strict=True)
+            ]
         )
 
     def _smooth_field(self, field, location: str, length: float, transport):
@@ -58,17 +61,20 @@ def make_fourier(location: str, grid, transport) -> Fourier:
 
 def variance(location: str, length: float, grid, transport) -> np.ndarray:
     """diag(F²) on this process's block, [ny, nx], float64; positive everywhere, but without meaning on walls."""
-    kinds, sizes = make_fourier(location, grid, transport), (grid.dy, grid.dx)
+    fourier, sizes = make_fourier(location, grid, transport), (grid.dy, grid.dx)
     spans = transport.block.y, transport.block.x
     axis_variances = [
-        axis_variance(kind, *each, length)
-        for kind, *each in zip((kinds.kind_y, kinds.kind_x), sizes, spans, strict=True)
+        axis_variance(kind, size, span, length)
+        for kind, size, span in zip((fourier.kind_y, fourier.kind_x), sizes, spans, strict=True)
     ]
     return np.maximum(axis_variances[0][:, None] * axis_variances[1], np.finfo(float).tiny)
 
 
 def axis_variance(kind: str, size: float, span, length: float) -> np.ndarray:
-    """The factor of diag(F²) along one axis, at the cells of a span; every cell sums in the same order."""
+    """The factor of diag(F²) along one axis, at the cells of a span; `size`: length of a cell, m.
+
+    Every cell sums in the same order, so that the bits do not depend on the layout.
+    """
     n, cells = span.axis_size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):

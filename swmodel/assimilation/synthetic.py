@@ -63,11 +63,11 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     time, x, y, platform = (np.concatenate(parts) for parts in zip(*passes, strict=True))
     x = west + (x - west) % (east - west) if config.grid.periodic_x else x
     inside = np.flatnonzero((x >= west) & (x <= east) & (time <= end))
-    chosen = inside[is_over_water(config, x[inside], y[inside])]
-    chosen = chosen[np.argsort(time[chosen], kind="stable")]
-    quantity, error = np.zeros(len(chosen), np.int8), np.full(len(chosen), float(altimeter.error))
+    indices = inside[is_over_water(config, x[inside], y[inside])]
+    indices = indices[np.argsort(time[indices], kind="stable")]
+    quantity, error = np.zeros(len(indices), np.int8), np.full(len(indices), float(altimeter.error))
     return Observations(
-        quantity, time[chosen], x[chosen], y[chosen], np.full(len(chosen), np.nan), error, platform[chosen]
+        quantity, time[indices], x[indices], y[indices], np.full(len(indices), np.nan), error, platform[indices]
     )
 
 

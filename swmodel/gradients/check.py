@@ -68,8 +68,8 @@ def compute(config, directory, options, report, command_line, watch):
         memory: largest memory of a process, bytes.
         json: path of a file for the results JSON_KEYS.
     """
-    finished = []
-    watch(lambda: len(finished))
+    finished_checks = []
+    watch(lambda: len(finished_checks))
     with StopRequests(config.run.walltime) as stop:
         problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
         problem.prepare(problem.first_guess(), curvature=True)
@@ -81,9 +81,9 @@ def compute(config, directory, options, report, command_line, watch):
             if reason := stop.reason(problem.transport):
                 raise Stopped(f"stopped by {reason}; a check cannot be resumed")
             value = function()
-            finished.append(label)
+            finished_checks.append(label)
             if problem.transport.rank == 0:
-                report({"step": len(finished), "steps": 4, "words": label})
+                report({"step": len(finished_checks), "steps": 4, "words": label})
             return value
 
         labels = {"taylor": "Taylor remainders", "dot_product_error": "tangent and adjoint"}

@@ -187,7 +187,7 @@ class Tape:
 class NativeSteps(NamedTuple):
     """As `jax_steps.JaxSteps`, by `forward_calls` and, for adjoint steps, `backward_calls`; the stack is a Tape."""
 
-    native: NativeDerivatives
+    native_derivatives: NativeDerivatives
     active: Any
     forward_calls: NativeCalls
     backward_calls: NativeCalls | None
@@ -235,16 +235,18 @@ class NativeSteps(NamedTuple):
 
     def zero_cotangents(self, carry) -> Cotangents:
         number_names = [
-            name for name, field in self.native.fields_by_name(self.active).items() if field.shape == (1, 1)
+            name for name, field in self.native_derivatives.fields_by_name(self.active).items() if field.shape == (1, 1)
         ]
         per_cell_gradients = {
-            name: jnp.zeros(self.native.transport.shape, self.forward_calls.dt.dtype) for name in number_names
+            name: jnp.zeros(self.native_derivatives.transport.shape, self.forward_calls.dt.dtype)
+            for name in number_names
         }
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), per_cell_gradients)
 
     def pull_back(self, stack: Tape, cotangents: Cotangents, first, last, stack_start):
-        call, code, block_slices = self.backward_calls, self.backward_calls.step_code, self.native.block_slices
-        active_bars, per_cell_gradients = self.native.fields_by_name(cotangents.active), cotangents.per_cell_gradients
+        call, code = self.backward_calls, self.backward_calls.step_code
+        block_slices, per_cell_gradients = self.native_derivatives.block_slices, cotangents.per_cell_gradients
+        active_bars = self.native_derivatives.fields_by_name(cotangents.active)
         gradient_sums = {
             name: bar[block_slices] for name, bar in active_bars.items() if name not in per_cell_gradients
         } | per_cell_gradients

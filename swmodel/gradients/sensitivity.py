@@ -37,15 +37,17 @@ def write_sensitivity(
     from ..files.output.maps import write_maps  # imported here because it needs JAX
     from ..files.output.metadata import define_variable
 
-    when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
-    long_name = f"{quantity.long_name}, {when}"
+    time_of_value = (
+        f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
+    )
+    long_name = f"{quantity.long_name}, {time_of_value}"
     quantity_attributes = {"long_name": long_name, "definition": options["of"], "units": quantity.units}
-    numbers, maps, static = {quantity.name: (value, quantity_attributes)}, [], []
+    numbers, maps, maps_on_boundary = {quantity.name: (value, quantity_attributes)}, [], []
     for name, derivative in gradient.items():
         entry = derivative_variable(quantity, name, config.physics)
         if name in FIELD_CONTROLS:
             maps.append((entry, transport.get(derivative)))
-            static += [] if name in INITIAL_FIELDS else [entry.name]
+            maps_on_boundary += [] if name in INITIAL_FIELDS else [entry.name]
         else:
             numbers[entry.name] = float(derivative), {"long_name": entry.long_name, "units": entry.units}
     attributes = {"quantity": options["of"], "quantity_long_name": long_name, "quantity_value": value}
@@ -58,7 +60,7 @@ def write_sensitivity(
         for name, (number, meaning) in numbers.items():
             define_variable(dataset, name, (), meaning, number)
 
-    return write_maps(path, config, transport, maps, define, command_line, static)
+    return write_maps(path, config, transport, maps, define, command_line, maps_on_boundary)
 
 
 def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variable:

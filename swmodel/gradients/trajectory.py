@@ -47,19 +47,19 @@ class Trajectory(NamedTuple):
     start: Callable  # (x, fixed) -> carry, active
     step: Callable  # (carry, active, n, fixed) -> carry, in JAX
     observe: Callable  # (carry, active, k, fixed) -> sample
-    native: NativeDerivatives | None  # makes the native steps, if the executor is native
+    native_derivatives: NativeDerivatives | None  # makes the native steps; None if the executor generates none
     expand: Callable | None = None  # (active, fixed) -> active fields of a step, with records interpolated in time
 
     def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
         """Agree with all processes, before tracing, on native steps or JAX; `with_adjoint`: for adjoint steps, too."""
-        if self.native:
+        if self.native_derivatives:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
-            self.native.agree_on_backend(active, fixed, with_adjoint)
+            self.native_derivatives.agree_on_backend(active, fixed, with_adjoint)
 
     def make_steps(self, active, fixed: FixedInputs, with_record=False, with_adjoint=False) -> JaxSteps | NativeSteps:
         """The forward steps; they can record if `with_record`, and be followed by adjoint steps if `with_adjoint`."""
-        if self.native and self.native.is_available(active, fixed, with_record or with_adjoint):
-            return self.native.make_steps(active, fixed, with_record, with_adjoint)
+        if self.native_derivatives and self.native_derivatives.is_available(active, fixed, with_record or with_adjoint):
+            return self.native_derivatives.make_steps(active, fixed, with_record, with_adjoint)
         return JaxSteps(self.step, active, fixed)
 
 
@@ -104,18 +104,18 @@ def make_trajectory(domain, names, observe) -> Trajectory:
         depth = depth if extent is None else zero_beyond(jnp.broadcast_to(depth, shape), extent)
         return observe(View(carry[0], depth, *patches, halo_width, transport), k)
 
-    native, coefficient_names = None, set(names) - set(scheme.initial_fields)
+    native_derivatives, coefficient_names = None, set(names) - set(scheme.initial_fields)
     expand = corrections.make_expand(domain.setup, names)
     for name in corrections.controls_with_records(names):
         coefficient_names = coefficient_names - {name} | set(corrections.param_names(domain.setup, name))
     if (executor := domain.config.run.executor) in TARGETS:
-        native = NativeDerivatives(
+        native_derivatives = NativeDerivatives(
             GeneratedStep(scheme, method, static_halo, rotates_planes=False),
             transport,
             tuple(sorted(coefficient_names)),
             executor,
         )
-    return Trajectory(start, step, observe_sample, native, expand)
+    return Trajectory(start, step, observe_sample, native_derivatives, expand)
 
 
 def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
@@ -137,6 +137,6 @@ def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
     def expand(active, fixed):
         return jax.jvp(lambda a: trajectory.expand(a, fixed), active[:1], active[1:])
 
-    native = trajectory.native and trajectory.native.tangent()
-    functions = start, with_tangent(trajectory.step), with_tangent(trajectory.observe), native
-    return Trajectory(*functions, expand if trajectory.expand else None)
+    native_derivatives = trajectory.native_derivatives and trajectory.native_derivatives.tangent()
+    functions = start, with_tangent(trajectory.step), with_tangent(trajectory.observe)
+    return Trajectory(*functions, native_derivatives, expand if trajectory.expand else None)

@@ -29,8 +29,8 @@ WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
 #: Signals within this time, s, count as one, because a terminal sends SIGINT to mpiexec and the ranks, and mpiexec
 #: forwards it.
 SAME_REQUEST_SECONDS = 1.0
-#: Assumed time of a restart file until one has been written, and time reserved for exiting: each is a fraction of the
-#: wall-clock limit, but at most a number of seconds.
+#: Assumed time of a restart file until one has been written, and time reserved for exiting: each is ..._FRACTION of the
+#: wall-clock limit, but at most MAX_..._SECONDS.
 RESTART_FRACTION, MAX_RESTART_SECONDS = 0.05, 30.0
 EXIT_FRACTION, MAX_EXIT_SECONDS = 0.1, 10.0
 #: Time, s, that a task with nothing to save gets to end after a signal.

@@ -3,7 +3,8 @@
 MPI would wait for such a rank for ever. A thread in each rank watches the step number. If it does not change for the
 time `run.watchdog`, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that
 has no file there some seconds later is frozen. The first of the other ranks reports and records the failure, and each
-of them ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, because MPI itself may be stuck.
+of them ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, because MPI
+itself may be stuck.
 """
 
 from __future__ import annotations

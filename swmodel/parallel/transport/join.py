@@ -101,7 +101,7 @@ def initialize_distributed(
 
 
 def local_device_ids(rank_info: RankInfo, devices: int) -> list[int] | None:
-    """The numbers of a process's GPUs: its share of the machine's, or the first of those only it sees; None: CPUs."""
+    """The numbers of a process's GPUs: its share of the machine's, or the first if it sees only its own; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible == "" or not has_gpu():
         return None

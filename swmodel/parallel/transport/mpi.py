@@ -16,7 +16,7 @@ from ..environment import has_gpu
 from .messages import has_gpu_support, has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
 from .serial import SingleDeviceTransport
 
-#: The communicator for messages of mpi4py outside of jitted programs; these use `messages.DEVICE_COMM`.
+#: The communicator for messages of mpi4py outside of jitted programs, which use `messages.DEVICE_COMM`.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 REDUCTIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}

@@ -233,7 +233,7 @@ class ShardedTransport(Transport):
         padded = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)
         padded[: data.size] = data
         gathered = allgather_array(padded)
-        return [pickle.loads(data[:length].tobytes()) for data, length in zip(gathered, lengths, strict=True)]
+        return [pickle.loads(pickled[:length].tobytes()) for pickled, length in zip(gathered, lengths, strict=True)]
 
 
 def allgather_array(array: np.ndarray) -> np.ndarray:
