@@ -152,7 +152,10 @@ class FilterRun:
         return {name: self.filter.moments(values) for name, values in self.filter.fields().items()}
 
     def analyse(self, step: int, cycle_steps: int) -> None:
-        """Analyse the members at the end of a cycle of `cycle_steps` steps."""
+        """Analyse the members at `step`, the end of a cycle of `cycle_steps` steps.
+
+        The observations are those whose samples are in the cycle, after its start; the first cycle includes its start.
+        """
         filter_, options = self.filter, self.config.assimilation
         filter_.health.check()
         sample_steps = filter_.operator.sample * options.every_steps

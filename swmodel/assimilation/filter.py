@@ -1,8 +1,9 @@
 """The cycles of the local ensemble transform Kalman filter: the members run, are observed, and are analysed.
 
 Members start from the first guess plus random errors, x_b + L w; the mean of these errors over the members is removed.
-Each observation of a cycle is compared with the members at its own time; the analysis changes the members at the end of
-the cycle (`letkf`). The members are divided among the processes during a run, the grid points during an analysis.
+Each observation of a cycle is compared with the members at the nearest sample in time; the analysis changes the members
+at the end of the cycle (`letkf`). The members are divided among the processes during a run, the grid points during an
+analysis.
 
 Members also have corrections of the forcing as fields with records. An analysis changes the two records around its time
 and later ones up to MAX_LEAD_CORRELATION_TIMES correlation times ahead.

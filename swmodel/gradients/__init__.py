@@ -1,4 +1,4 @@
-"""Derivatives of runs: tangent linear, adjoint, gradients and Hessian-vector products, on any number of processes."""
+"""Derivatives of runs: tangent-linear, adjoint, gradients and Hessian-vector products, on any number of processes."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ __all__ = ["Problem"]
 
 
 def _import_lazily(name: str) -> Any:
-    """Import `Problem` at first use, because checks of requests do not need JAX."""
+    """Import `Problem` at first use, so that checks of requests need not import JAX."""
     if name == "Problem":
         from .problem import Problem
 

@@ -32,7 +32,7 @@ class NativeDerivatives:
     In derivatives a control that is a number becomes a column, and its adjoint is summed over the steps in each cell.
 
     Args:
-        generated_step: that of the forward step.
+        generated_step: the GeneratedStep of the forward step.
         transport: exchanges halos.
         controls: names of the controls that are not initial fields, sorted.
         executor: the one whose machine code computes the steps, "native" or "cuda".

@@ -47,7 +47,12 @@ class SweepMonitor:
         return sum(seconds for end, seconds in self._compilations if end > since)
 
     def __call__(self, kind: str, step: int, result, start_time: float):
-        """Count a piece of a kind (forward, recompute, backward) that ended at a step; report every few seconds."""
+        """Count a piece of a kind (forward, recompute, backward) that ended at a step; report every few seconds.
+
+        Raises:
+            NumericalError: the thickness is not finite after a forward piece.
+            Stopped: a signal or the wall-clock limit stops the gradient.
+        """
         self.seconds[kind] += time.perf_counter() - start_time - self.compile_seconds(start_time)
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(result[0].h).all()):

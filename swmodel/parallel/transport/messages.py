@@ -1,10 +1,10 @@
 """Messages inside jitted programs: operations of mpi4jax or of this package, with rules for JAX's transformations.
 
-mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, its alltoall has no derivative, and the transpose
-of its allreduce is the identity, which is right only for a loss that all processes share. All three maps are linear, so
-each is a primitive here, whose derivative is the map of the tangent. The transpose of a message is the message in the
-opposite direction. A sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of
-parts. `total_p` and `shared_p` are for one loss that all processes share, instead of the sum of their losses.
+mpi4jax's sendrecv has no forward-mode derivative, its alltoall has no derivative, and the transpose of its allreduce is
+the identity, which is right only for a loss that all processes share. All three maps are linear, so each is a primitive
+here, whose derivative is the map of the tangent. The transpose of a message is the message in the opposite direction. A
+sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of parts. `total_p` and
+`shared_p` are for one loss that all processes share, instead of the sum of their losses.
 """
 
 from __future__ import annotations
