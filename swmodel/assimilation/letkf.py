@@ -55,8 +55,9 @@ def analyse(
     """The members at some points after the analysis, [N, points, fields], from those before it, `x`.
 
     Points with the same number of observations are computed together, each with its own matrices, so the result at a
-    point depends neither on other points nor on observations far from it. Threads compute different points. `inflation` is
-    rho and `relaxation` is alpha in the module's docstring.
+    point depends neither on other points nor on observations far from it. Threads compute different points.
+
+    `inflation` is rho and `relaxation` is alpha in the module's docstring.
     """
     x_a, counts = x.copy(), np.diff(nearby.start)
     perturbations = np.ascontiguousarray(scaled.perturbations.T)
