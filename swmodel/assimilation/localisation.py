@@ -38,7 +38,9 @@ def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
     size = np.array([axis.edges[1] - axis.edges[0] for axis in grid_axes])
     periods = np.where([axis.is_periodic for axis in grid_axes], size, 0.0)
     positions = np.stack([x, y], axis=-1) - [axis.edges[0] for axis in grid_axes]
-    return np.where(periods > 0, positions % np.where(periods > 0, size, 1.0), positions), periods
+    within_period = positions % np.where(periods > 0, size, 1.0)
+    within_period[within_period >= size] = 0.0  # a rounding error below zero becomes the whole period
+    return np.where(periods > 0, within_period, positions), periods
 
 
 def surface_distance(grid, chords):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....ocean.coordinates import Frame, frame_of
 from ....ocean.elements import array_of, index_of
+from ....ocean.table import EASTWARD_NAMES
 from ....ocean.terms.boundary_data import TRANSPORTS
 from .axes import VariableAxes, axes_of_variable
 from .dataset import CFDataset, cf_dataset, is_numeric, open_file, read_values
@@ -68,6 +69,7 @@ class GridVariable(NamedTuple):
         factor: factor from the units of the file to those of the model; negative if the file has the opposite sign.
         context, model_variable: its name in messages, and the Variable of the field.
         is_current: whether values are currents, m s-1, whose product with the depth is the transport of a tide.
+        is_eastward: whether the standard name of a vector component says eastward or northward, whatever the axes.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -78,10 +80,13 @@ class GridVariable(NamedTuple):
     context: str
     model_variable: Any
     is_current: bool = False
+    is_eastward: bool = False
 
     @property
     def frame(self) -> Frame:
-        """The frame of its axes, or that of the grid if it has no regridder; None: eastward and northward."""
+        """The frame of vector components: that of its axes, or of the grid without a regridder; None: eastward."""
+        if self.is_eastward:
+            return None
         return self.axes.regridder.frame if self.axes.regridder else frame_of(self.grid)
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
@@ -172,7 +177,9 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         if is_current:
             log_once("the currents of the tide are multiplied by the depth of the grid", logging.INFO)
         factor = current_factor if is_current else unit_factor(variable, model_variable, context)
-        yield GridVariable(values, fixed_index, axes, sign * factor, grid, context, model_variable, is_current)
+        is_eastward = variable.attrs.get("standard_name") in EASTWARD_NAMES.values()
+        parts = fixed_index, axes, sign * factor, grid, context, model_variable, is_current, is_eastward
+        yield GridVariable(values, *parts)
 
 
 def check_that_depths_are_no_heights(variable, entry: InputEntry, context: str) -> None:
@@ -218,7 +225,9 @@ def variable_from_array(array, model_variable, grid, context: str) -> GridVariab
     if several := [name for name in fixed_index if variable.sizes[name] != 1]:
         raise InputError(f"{context} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
     factor = unit_factor(variable, model_variable, context, required=False) if model_variable.units else 1.0
-    return GridVariable(partial(read_values, variable), fixed_index, axes, factor, grid, context, model_variable)
+    is_eastward = variable.attrs.get("standard_name") in EASTWARD_NAMES.values()
+    parts = fixed_index, axes, factor, grid, context, model_variable, False, is_eastward
+    return GridVariable(partial(read_values, variable), *parts)
 
 
 def times_of_array(array, context: str) -> tuple[str, RecordTimes] | None:
