@@ -1,7 +1,7 @@
 """HDF5 and NetCDF files that rank 0 writes while the model continues.
 
-One thread writes all files, one call after the other, because two threads must not use netCDF4 at once. netCDF4 defines
-the contents of a file. h5py adds the values, because it can store compressed chunks, leave the file unlocked for
+One thread writes all files, one call after another, because two threads must not use netCDF4 at once. netCDF4 defines
+the contents of a file. h5py writes the values, because it can store compressed chunks, leave the file unlocked for
 readers during the run, and write through a JournaledFile, which keeps the file intact if the process is killed.
 """
 
@@ -23,10 +23,10 @@ from .records import RecordWriter
 #: Longest delay of a commit, s, while further records wait.
 MAX_COMMIT_DELAY_SECONDS = 0.2
 
-#: Upper bound of the bytes of coordinates and metadata in a new file.
+#: Upper bound on the size of the coordinates and metadata of a new file, bytes.
 MAX_METADATA_BYTES = 1 << 18
 
-#: Bytes for the metadata that a record adds to the file, and for the journal.
+#: Upper bound on the size of the metadata and the journal that a record needs, bytes.
 MAX_RECORD_METADATA_BYTES = 1 << 16
 
 _WRITER = Worker("netcdf")
@@ -40,10 +40,10 @@ class BackgroundFile:
 
     Args:
         path: path of the file; without `resume` an existing file is replaced.
-        define: function of a netCDF4.Dataset that defines the contents of a new file; None: an empty HDF5 file.
+        define: function of a netCDF4.Dataset that defines the contents of a new file; None: the file starts empty.
         resume: function of the RecordWriter that prepares an existing file for further records.
-        draft: whether the file appears only when it is closed without error, and then replaces an earlier one.
-        check_draft: function of the path of a draft that raises an error if the file must not appear.
+        draft: whether the file appears, and replaces an existing one, only when it is closed without an error.
+        check_draft: function of the path of the finished draft; it raises an error if the file must not appear.
     """
 
     def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check_draft=None):
@@ -69,20 +69,20 @@ class BackgroundFile:
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int = 0) -> None:
-        """Start a record of up to `nbytes`, not counting metadata."""
+        """Start a record whose values take up to `nbytes`."""
         self._n_begun += 1
         self.require_disk_space(nbytes + MAX_RECORD_METADATA_BYTES)
         self.submit(RecordWriter.begin)
 
     def complete(self, step: int, seconds: float) -> None:
-        """Complete the record with its number of steps and its time, s."""
+        """Complete the record: `step` steps after the start, at the time `seconds`, s."""
         self.submit(self._complete, {"step": [step], "time": [seconds]})
         self.raise_on_all_ranks()
 
     def append(self, values: dict) -> None:
-        """Append complete records; `values`: {variable with time: its values [record, ...]}."""
+        """Append complete records; `values`: {name of a variable in time: its values [record, ...]}."""
         self._n_begun += 1
-        nbytes = sum(each.nbytes for each in values.values())
+        nbytes = sum(array.nbytes for array in values.values())
         self.require_disk_space(2 * nbytes + MAX_RECORD_METADATA_BYTES)
         self.submit(RecordWriter.begin, len(values["step"]))
         self.submit(self._complete, values, nbytes=nbytes)
@@ -92,31 +92,31 @@ class BackgroundFile:
         self.submit(self._require_disk_space, nbytes)
 
     def flush(self) -> None:
-        """Make all records so far durable: they survive a kill and a power cut."""
+        """Make all complete records durable: they survive the end of the process and a power cut."""
         self.submit(self._commit)
         self._queue.finish()
         self.raise_on_all_ranks()
 
     def submit(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(RecordWriter, *arguments)`; `nbytes`: size of arguments that are not arrays."""
+        """On rank 0, queue `function(RecordWriter, *arguments)`; `nbytes`: size of arguments that are not arrays."""
         if self.transport.rank:
             return
-        nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
+        nbytes += sum(getattr(argument, "nbytes", 0) for argument in arguments)
         self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
 
     def has_failed(self) -> bool:
-        """Whether only this process knows of a failure: never, because after each record all ranks know of it."""
+        """Whether only this process knows of a failure: never, because each record ends with `raise_on_all_ranks`."""
         return False
 
     def raise_on_all_ranks(self) -> None:
-        """Raise the first write error on all ranks, once."""
+        """Raise the first error of rank 0 on all ranks, once."""
         error = self.transport.broadcast(self._error)
         if error is not None and not self._error_raised:
             self._error_raised = True
             raise error
 
     def close(self, collective: bool = True) -> None:
-        """Process the queue and close the file; `collective=False` if the ranks can no longer communicate."""
+        """Finish the queued calls and close the file; `collective=False` if the ranks can no longer communicate."""
         if self.transport.rank == 0:
             self._queue.submit(self._close)
         self._queue.finish()
@@ -130,7 +130,7 @@ class BackgroundFile:
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         remove_with_journal(self._write_path)  # a killed writer may have left a journal
-        # Unlike those of netCDF4, errors of write_bytes give the system's reason.
+        # Write some bytes first, because errors of write_bytes, unlike those of netCDF4, give the system's reason.
         self._write_path.write_bytes(bytes(MAX_METADATA_BYTES))
         os.truncate(self._write_path, 0)
         if define:
@@ -167,8 +167,8 @@ class BackgroundFile:
             raise FilesError(f"{self.path}: disk full, {available} bytes free, {nbytes} may be needed")
 
     def _complete(self, records, values: dict) -> None:
-        for name, each in values.items():
-            records.write_variable(name, each)
+        for name, array in values.items():
+            records.write_variable(name, array)
         records.complete()
         self._n_complete += 1
         if self._n_begun == self._n_complete or time.monotonic() > self._commit_time + MAX_COMMIT_DELAY_SECONDS:
@@ -214,7 +214,7 @@ class BackgroundFile:
         sync_path(self.path.parent)
 
     def _set_error(self, error: BaseException) -> None:
-        """Keep the first error without the frames of its traceback, one of which may hold h5py's lock."""
+        """Keep the first error. Its traceback loses its local variables, because one of them may hold h5py's lock."""
         traceback.clear_frames(error.__traceback__)
         if self._error is None:
             self._error = as_files_error(error, self.path)
@@ -222,6 +222,6 @@ class BackgroundFile:
 
 def as_files_error(error: BaseException, path: Path) -> BaseException:
     """Convert a failure to write a file to a FilesError; other errors are returned unchanged."""
-    if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
+    if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises one of the two if it cannot write
         return error
     return WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}")

@@ -14,10 +14,10 @@ from .gather import gather_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays () or [n]) and a text atomically; all processes call it together.
+    """Write fields, numbers (arrays () or [n]) and a text atomically; all processes must call this together.
 
-    A field is the block of this process, [..., y, x] or, in an ensemble, [members, ..., y, x]; axes in place of `...`
-    count records. `shape`: rows and columns of the global fields. FilesError, on all processes: the file could not be
+    A field is this process's block [..., y, x] or, in an ensemble, [members, ..., y, x]; axes in place of `...` count
+    records. `shape`: rows and columns of the global fields. FilesError, on all processes: the file could not be
     written.
     """
     is_ensemble = is_ensemble_block(transport.block)
@@ -51,7 +51,7 @@ def write_part(writer, name: str, index, values) -> None:
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """Read {name: field on this process's block, or numbers} and the text. FilesError: the file cannot be read."""
+    """Read the text and {name: numbers, or this process's block of a field}. FilesError: the file cannot be read."""
     is_ensemble = is_ensemble_block(block)
     axes = (block.members, block.y, block.x) if is_ensemble else (block.y, block.x)
     local_index = (..., *(slice(axis.start, axis.stop) for axis in axes))

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from ..errors import WriteError, write_failure_reason
 
-#: The ending of a file that is being written.
+#: The suffix of a file that is being written.
 DRAFT_SUFFIX = ".writing"
 
 
 @contextlib.contextmanager
 def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
-    """Yield a temporary path, renamed to `path` at the end. FilesError: it cannot be written; `path` is unchanged."""
+    """Yield a temporary path, renamed to `path` at the end. FilesError: writing failed; `path` is unchanged."""
     path = Path(path)
     temporary = path.with_name(path.name + suffix)
     try:
         yield temporary
         temporary.replace(path)
-    except (OSError, RuntimeError) as error:  # HDF5 raises either
+    except (OSError, RuntimeError) as error:  # HDF5 raises one of the two
         raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from None
     finally:
         with contextlib.suppress(OSError):
@@ -30,7 +30,7 @@ def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
 
 
 def write_text(path, text: str):
-    """Write and sync a text file atomically. FilesError: it cannot be written; an earlier one is unchanged."""
+    """Write and sync a text file atomically. FilesError: writing failed; an existing file is unchanged."""
     with atomic_write(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -38,5 +38,5 @@ def write_text(path, text: str):
 
 
 def free_bytes(path: Path) -> int:
-    """Number of free bytes on the disk of a file; neither the file nor its folder need exist."""
+    """Free bytes on the disk of a file; neither the file nor its folder needs to exist."""
     return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-#: Approximate size of a chunk of a field, uncompressed, and of the rows gathered at a time.
+#: Approximate size, bytes, of an uncompressed chunk of a field, and of the rows that are gathered at a time.
 CHUNK_BYTES = 1 << 20
 GATHER_BYTES = 4 << 20
 
@@ -20,15 +20,15 @@ def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
 
 
 def row_ranges(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
-    """First row, and the one after the last, of each range of rows to gather: whole chunks, about GATHER_BYTES."""
+    """[(first row, one past the last row)] of each range of rows to gather: whole chunks, about GATHER_BYTES."""
     rows_per_gather = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
     return [(first, min(first + rows_per_gather, shape[0])) for first in range(0, shape[0], rows_per_gather)]
 
 
 def gather_row_ranges(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
-    """The first row of each range of rows of a field, in ascending order, and on rank 0 its values.
+    """Yield the first row of each range of rows of a field, in ascending order, and on rank 0 its values, else None.
 
-    All processes iterate to the end; `local` [y, x] is empty on processes without a part of the member.
+    All processes must iterate to the end. `local`: this process's part [y, x] of the member, empty if it has none.
     """
     shape = transport.block.y.axis_size, transport.block.x.axis_size
     for first, stop in row_ranges(shape, local.dtype.itemsize):
@@ -36,7 +36,7 @@ def gather_row_ranges(transport, local: np.ndarray, member: int = 0) -> Iterator
 
 
 def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """Like `gather_row_ranges`: the index of each piece of a field [members, y, x] or [y, x], and its values.
+    """Like `gather_row_ranges`: yield the index of each piece of a field [members, y, x] or [y, x], and its values.
 
     Small fields of several members form one piece, so that 500 members of 64 x 64 cells are written ten times faster.
     """
@@ -57,7 +57,7 @@ def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, 
 
 
 def local_member_field(field: np.ndarray, block, member: int) -> np.ndarray:
-    """This process's part [y, x] of a member or of a single run; empty if it has no part of the member."""
+    """This process's part [y, x] of a field of a member or of a single run; empty if it has no part of the member."""
     if field.ndim == 2:
         return field
     return field[member - block.members.start] if member in block.members else field[0, :0]

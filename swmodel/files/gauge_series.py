@@ -1,7 +1,7 @@
-"""Observed sea level at a gauge, from the text files in which agencies and people keep it: one table of layouts.
+"""Observed sea level at a gauge, from text files of agencies and users in one of several LAYOUTS.
 
-Commas, semicolons, tabs or spaces separate the cells; unless they are commas, numbers may have a decimal comma. A
-byte-order mark, empty lines and any ends of lines are accepted. Times are UTC.
+Commas, semicolons, tabs or spaces separate the cells; with semicolons or tabs, numbers may have a decimal comma. A
+byte-order mark, empty lines and any line endings are accepted. Times are UTC.
 
 Reference: UHSLC, hourly data in CSV (uhslc.soest.hawaii.edu); NOAA CO-OPS, data API and water levels (tidesandcurrents.
 noaa.gov); NOAA NDBC, DART measurement descriptions (ndbc.noaa.gov/dart_stations).
@@ -24,14 +24,14 @@ from ..setup.fields.netcdf_input.missing_values import MISSING_VALUE_MARKS
 from ..setup.fields.netcdf_input.units import conversion_factor
 from ..text_table import DELIMITERS, ZONES, split_cells, split_column
 
-#: The length of a foot, m.
-FOOT = 0.3048
-#: The layout of DART, and the number that stands for missing values in it.
+FOOT_METRES = 0.3048
+#: The name of the DART layout, and the numbers that mark missing values in it.
 DART, MISSING_IN_DART = "DART", (9999.0,)
-#: A number that often stands for missing values does so if it would be a level below or above these, m.
+#: A number of MISSING_VALUE_MARKS marks a missing value unless it is a level between these, m.
 LOWEST_LEVEL_METRES, HIGHEST_LEVEL_METRES = -9.0, 20.0
-#: Largest difference of a level from the median of its series, m; DART measures the whole depth.
+#: Largest accepted difference of a level from the median of its series, m; not applied to DART.
 MAX_DIFFERENCE_METRES = 30.0
+#: Texts that stand for a missing value, in lower case.
 MISSING_TEXTS = ("", "-", "nan", "null", "na")
 
 #: Names of the columns of a table, in lower case and without units.
@@ -50,10 +50,10 @@ class GaugeSeries(NamedTuple):
     """Observed sea level.
 
     Attributes:
-        layout: the name of the layout of its file.
-        times: datetime64 [n], UTC, or s since the start of a run, ascending.
-        level: m, [n], without missing values.
-        has_own_datum: whether levels are relative to a datum of the gauge, so that only their changes compare.
+        layout: the name of the file's layout.
+        times: datetime64 [n] in UTC, or [n] in s since the start of a run; ascending.
+        level: [n], m, without missing values.
+        has_own_datum: whether levels refer to a datum of the gauge, so that only their changes can be compared.
     """
 
     layout: str
@@ -63,13 +63,14 @@ class GaugeSeries(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A layout of files.
+    """A layout of text files.
 
     Attributes:
-        name, rows: its name, and what its rows contain, in messages.
-        is_layout: whether the cells of the first line, in lower case, begin such a file.
-        row_reader: from these cells, a function of the cells of a row that returns time and level, m (NaN: missing).
-        has_header: whether the first line holds no values.
+        name, rows: its name and the contents of its rows, for messages.
+        is_layout: function that says whether a file begins with these cells, in lower case.
+        row_reader: function of the cells of the first line, in lower case. It returns a function that turns the cells
+            of a row into a time and a level, m (NaN: missing).
+        has_header: whether the first line is a header, not a row of values.
         has_own_datum: see GaugeSeries.
     """
 
@@ -82,10 +83,10 @@ class Layout(NamedTuple):
 
 
 def read_gauge_series(path) -> GaugeSeries:
-    """The series in a file.
+    """Read the series in a file.
 
-    UsageError: the file has none of LAYOUTS, a row cannot be read, two rows have different levels at the same time, or
-    a level is far from the others; the message names the row. FilesError: there is no such file.
+    UsageError: the file has none of the LAYOUTS, a row cannot be read, two rows have different levels at the same time,
+    or a level is far from the others; the message names the row. FilesError: the file cannot be read.
     """
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
@@ -104,11 +105,12 @@ def read_gauge_series(path) -> GaugeSeries:
             if len(cells) != len(header):
                 raise ValueError(f"has {len(cells)} values, not {len(header)}")
             values.append((*read_row(cells), context))
-        except (ValueError, OverflowError) as error:  # before the year 1, or 400 digits
-            raise UsageError(as_line(f"{context}: {error}; {layout.name} has in each row {layout.rows}")) from None
-    values = sorted((each for each in values if np.isfinite(each[1])), key=lambda each: each[0])
+        except (ValueError, OverflowError) as error:  # OverflowError: before the year 1, or 400 digits
+            expected = f"each row of the layout {layout.name} has {layout.rows}"
+            raise UsageError(as_line(f"{context}: {error}; {expected}")) from None
+    values = sorted((row for row in values if np.isfinite(row[1])), key=lambda row: row[0])
     if not values:
-        raise UsageError(f"{path}: has no values")
+        raise UsageError(f"{path}: the file has no values")
     for (time, first, _), (next_time, second, context) in pairwise(values):
         if time == next_time and first != second:
             raise UsageError(f"{context}: the level at this time is {second:g} m, but {first:g} m in an earlier row")
@@ -117,7 +119,7 @@ def read_gauge_series(path) -> GaugeSeries:
     if layout.name != DART and differences.max() > MAX_DIFFERENCE_METRES:
         number = int(differences.argmax())
         raise UsageError(
-            f"{contexts[number]}: the level is {level[number]:g} m, but half of all are below {np.median(level):g} m; "
+            f"{contexts[number]}: the level is {level[number]:g} m, but the median of all is {np.median(level):g} m; "
             "leave out rows whose level is missing or wrong"
         )
     dtype = "M8[ms]" if isinstance(times[0], datetime) else float
@@ -125,9 +127,9 @@ def read_gauge_series(path) -> GaugeSeries:
 
 
 def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
-    """The layout, the cells of the first line in lower case, and the delimiter; takes the header out of the lines.
+    """Return the layout, the cells of the first line in lower case, and the delimiter; remove the header from `lines`.
 
-    The header may be a comment, as in DART. A second line with units, as in ERDDAP, joins the names of the columns.
+    The header may be a comment, as in DART. Units in a second line, as in ERDDAP, are added to the column names.
     """
     first_lines = []
     for context, line in lines.items():
@@ -135,32 +137,35 @@ def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
         delimiter = max(DELIMITERS, key=line.count)
         delimiter = delimiter if delimiter in line else ""
         header = [cell.strip('" ').lower() for cell in split_row(line.lstrip("# "), delimiter, context)]
-        layout = next((each for each in LAYOUTS if each.is_layout(header)), None)
+        layout = next((candidate for candidate in LAYOUTS if candidate.is_layout(header)), None)
         if layout or not line.startswith("#"):
             break
     else:
-        raise UsageError(f"{path}: has no rows")
+        raise UsageError(f"{path}: the file has no rows")
     if layout is None:
-        known = "; ".join(f"{each.name}: {each.rows}" for each in LAYOUTS)
+        known = "; ".join(f"{candidate.name}: {candidate.rows}" for candidate in LAYOUTS)
         raise UsageError(as_line(f'{context}: "{line.strip()[:60]}" begins no known series of a gauge ({known})'))
     if layout.has_header:
-        for each in first_lines:
-            del lines[each]
-        second, units = next(iter(lines.items()), ("", ""))
-        if units.strip('" ').upper().startswith("UTC"):
-            del lines[second]
-            in_row = [unit.lower() for unit in split_row(units, delimiter, second)]
-            header = [f"{name} ({unit})" for name, unit in zip_longest(header, in_row, fillvalue="")]
+        for context in first_lines:
+            del lines[context]
+        context, line = next(iter(lines.items()), ("", ""))
+        if line.strip('" ').upper().startswith("UTC"):
+            del lines[context]
+            units = [unit.lower() for unit in split_row(line, delimiter, context)]
+            header = [f"{name} ({unit})" for name, unit in zip_longest(header, units, fillvalue="")]
     return layout, header, delimiter
 
 
 def split_row(line: str, delimiter: str, context: str) -> list[str]:
-    """The cells of a line, separated by `delimiter`, or by spaces if it is empty."""
+    """The cells of a line, separated by `delimiter`, or by spaces if `delimiter` is empty."""
     return split_cells(line, delimiter, context) if delimiter else line.split()
 
 
 def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:
-    """A level in m; NaN for missing ones: one of `missing`, or a mark that would be no level. ValueError: no number."""
+    """A level, m: the number in `text` times `factor`, or NaN if it is missing. ValueError: the text is not a number.
+
+    `missing`: the numbers that mark missing values; empty: MISSING_VALUE_MARKS that would be no level.
+    """
     if text.lower() in MISSING_TEXTS:
         return np.nan
     try:
@@ -172,7 +177,7 @@ def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -
 
 
 def parse_time(text: str) -> datetime:
-    """A date and time, converted to UTC. ValueError: other texts, also those in which month and day may be meant."""
+    """A date and time, converted to UTC. ValueError: any other text, such as a date with unclear month and day."""
     match = DATE_PATTERN.fullmatch(text.strip())
     if not match:
         raise ValueError(f'"{text}" is not a time such as 2020-03-01 06:00 or 01.03.2020 06:00')
@@ -186,7 +191,7 @@ def parse_time(text: str) -> datetime:
 
 
 def make_time(*parts: int) -> datetime:
-    """The time of year, month, day, hour, ... ValueError: there is no such time."""
+    """The datetime of year, month, day, hour and so on. ValueError: there is no such time."""
     try:
         return datetime(*parts)
     except ValueError as error:
@@ -194,7 +199,7 @@ def make_time(*parts: int) -> datetime:
 
 
 def whole_numbers(cells: Sequence[str]) -> list[int]:
-    """ValueError: a cell is not a whole number."""
+    """The cells as integers. ValueError: a cell is not a whole number."""
     for cell in cells:
         if not re.fullmatch(r"\d+(\.0*)?", cell.strip()):
             raise ValueError(f'"{cell}" is not a whole number')
@@ -233,7 +238,7 @@ def dart_reader(header: Sequence[str]):
 
 
 def page_reader(header: Sequence[str]):
-    """Rows of the pages of CO-OPS: the verified level or, without one, the preliminary one."""
+    """Reader of rows of a web page of CO-OPS: the verified level or, where it is missing, the preliminary level."""
     date, clock = header.index("date"), next(n for n, name in enumerate(header) if name.startswith("time"))
     check_zone(header[clock])
     columns = [header.index(name) for word in ("verified", "preliminary") for name in header if name.startswith(word)]
@@ -247,16 +252,17 @@ def page_reader(header: Sequence[str]):
 
 
 def service_reader(header: Sequence[str]):
-    """Rows of the service of CO-OPS, which does not write the units and the time zone that were asked for."""
+    """Reader of rows of the data API of CO-OPS, whose files do not name the units and time zone of the request."""
     log_once(
-        "the service of CO-OPS writes neither units nor time zone: m and GMT are assumed (units=metric, time_zone=gmt)"
+        "files of the CO-OPS data API name neither units nor time zone: m and GMT are assumed "
+        "(units=metric, time_zone=gmt)"
     )
     time, level = header.index("date time"), header.index("water level")
     return lambda cells: (parse_time(cells[time]), parse_level(cells[level]))
 
 
 def table_reader(header: Sequence[str]):
-    """Rows of a table with a column of times, or of dates and of times, and one of levels."""
+    """Reader of rows of a table with a column of times, or of dates and of times, and one of levels."""
     names = [split_column(cell)[0] for cell in header]
     levels = [n for n, name in enumerate(names) if name in LEVEL_NAMES]
     if len(levels) > 1:
@@ -274,15 +280,18 @@ def table_reader(header: Sequence[str]):
 
 
 def check_zone(column: str) -> None:
-    """ValueError: the name of a column of times has another zone than UTC."""
+    """Raise ValueError if the name of a column of times contains a time zone other than UTC."""
     if split_column(column)[1].lower() not in ZONES:
         raise ValueError(f'the column "{column}" must be in UTC or GMT')
 
 
 def unit_factor(column: str) -> float:
-    """The factor of the units in the name of a column to m, which are m if it names none. ValueError: others."""
+    """The factor that converts a column of levels to m, from the units in its name; a column without units is in m.
+
+    ValueError: the units are not units of length.
+    """
     units = split_column(column)[1] or "m"
-    factor = FOOT if units in ("ft", "feet") else conversion_factor(units, "m")
+    factor = FOOT_METRES if units in ("ft", "feet") else conversion_factor(units, "m")
     if factor is None:
         raise ValueError(f'"{column}" is not in m, cm, mm or ft')
     return factor
@@ -306,7 +315,7 @@ def is_dart(header: Sequence[str]) -> bool:
     return header[1:] == ["mm", "dd", "hh", "mm", "ss", "t", "height"] and header[0] in ("yy", "yyyy")
 
 
-#: The layouts; the first that fits is used.
+#: The layouts; a file is read with the first that fits.
 LAYOUTS = (
     Layout("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
     Layout(DART, "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),

@@ -1,15 +1,15 @@
 """A file between HDF5 and the disk with atomic commits.
 
 HDF5 updates its metadata in place: if the process is killed or the disk fills up meanwhile, the whole file is lost.
-Here, bytes beyond the committed end go directly to the file, because nothing refers to them yet. Bytes before it stay
-in memory, in pages, until `commit`:
+Here, bytes beyond the end of the last commit go directly to the file, because nothing refers to them yet. Changes of
+bytes before that end stay in memory, in pages, until `commit`:
 
 1. It syncs the file, so that the new bytes, and the pages of the previous commit, are on the disk.
-2. It writes the pages, the new size and a checksum into a second file, the journal, and syncs that.
+2. It writes the pages, the new size and a checksum into a second file, the journal, and syncs the journal.
 3. It writes the pages into the file.
 
-A failure before the end of 2 leaves the previous state, with bytes beyond its end that HDF5 ignores. `recover` repairs
-a later failure from the journal, which exists while the file is open for writing.
+A failure before the end of step 2 leaves the previous state, followed by bytes that HDF5 ignores. After a later
+failure, `recover` repairs the file from the journal, which exists while the file is open for writing.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def journal_path(path) -> Path:
 
 
 class JournaledFile(io.RawIOBase):
-    """An existing file for `h5py.File(JournaledFile(path), "r+")`; opening it first applies an earlier journal.
+    """An existing file for `h5py.File(JournaledFile(path), "r+")`; a journal left by a killed writer is applied first.
 
-    Calls by HDF5 never fail, because HDF5 would crash on closing the file later. After the first error everything stays
-    in memory, and `check` and `commit` raise the error.
+    The methods that HDF5 calls raise no errors, because HDF5 would crash when it closes the file. After the first error
+    all further bytes stay in memory, and `check` and `commit` raise the error.
 
     OSError: the file cannot be read or written. BlockingIOError: another process is writing it.
     """
@@ -64,7 +64,7 @@ class JournaledFile(io.RawIOBase):
             cleanup.pop_all()
 
     def check(self) -> None:
-        """Raise the error since the last commit, if any."""
+        """Raise the first error, if there was one."""
         if self.error is not None:
             raise self.error
 
@@ -103,7 +103,7 @@ class JournaledFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer) -> int:
-        """Fill the buffer from the position on, with zeros beyond the end."""
+        """Fill the buffer with the bytes from the current position on, and with zeros beyond the end of the file."""
         view, start = memoryview(buffer).cast("B"), self._position
         end = start + len(view)
         view[:] = read_at(self._file, start, len(view))
@@ -136,7 +136,7 @@ class JournaledFile(io.RawIOBase):
         return self._size
 
     def _store_in_pages(self, start: int, view: memoryview) -> None:
-        """Store the bytes in pages: up to the committed end of the file, or beyond it after an error."""
+        """Store bytes in pages, which reach at most to the committed end of the file, or after an error beyond it."""
         end, position = start + len(view), start
         while position < end:
             page_number = position // PAGE_BYTES
@@ -152,8 +152,8 @@ class JournaledFile(io.RawIOBase):
 def recover(path) -> bool:
     """Repair a file from the journal of a killed writer; returns whether no journal is left.
 
-    It does nothing while a process writes the file, or without permission. The file is then complete, unless its writer
-    was killed within the microseconds of step 3 of a commit.
+    While a process writes the file, or without permission to write it, the function does nothing. Without a repair the
+    file is still intact, unless its writer was killed within the microseconds of step 3 of a commit.
     """
     path = Path(path)
     if not journal_path(path).exists():
@@ -172,17 +172,20 @@ def recover(path) -> bool:
 
 
 def remove_with_journal(path) -> None:
-    """Remove a file and its journal, which would damage the next file of that name."""
+    """Remove a file and its journal, because the journal would damage the next file of that name."""
     journal_path(path).unlink(missing_ok=True)
     Path(path).unlink(missing_ok=True)
 
 
 def open_journal(path: Path, create: bool = False) -> int:
-    """Open or create the journal of a file, locked if the file system has locks. BlockingIOError: it is in use."""
+    """Open the journal of a file and lock it; BlockingIOError: another process holds the lock.
+
+    With `create`, the journal need not exist, and it stays unlocked if the file system has no locks.
+    """
     journal = os.open(journal_path(path), os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
     try:
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(journal_path(path))  # fails if its owner has removed it between the two calls
+        os.stat(journal_path(path))  # fails if its writer has removed it between the two calls
     except OSError as error:
         if isinstance(error, (BlockingIOError, FileNotFoundError)) or not create:
             os.close(journal)
@@ -197,13 +200,13 @@ def sync_and_remove_journal(path: Path, file: int) -> None:
 
 def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> None:
     """Write and sync the pages of a commit, and the size of the file after it."""
-    pages = b"".join(PAGE_HEADER.pack(place, len(data)) + data for place, data in pages)
+    pages = b"".join(PAGE_HEADER.pack(offset, len(data)) + data for offset, data in pages)
     write_at(journal, 0, JOURNAL_HEADER.pack(MAGIC, len(pages), size, digest(len(pages), size, pages)) + pages)
     sync_data(journal)
 
 
 def apply_journal(journal: int, file: int) -> bool:
-    """Write the pages of a complete journal into the file, even repeatedly; returns whether it is complete."""
+    """If a journal is complete, write its pages into the file, also repeatedly; returns whether it is complete."""
     magic, length, size, expected = JOURNAL_HEADER.unpack(read_at(journal, 0, JOURNAL_HEADER.size))
     if magic != MAGIC or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False
@@ -224,7 +227,7 @@ def digest(length: int, size: int, pages: bytes) -> bytes:
 
 
 def reserve_disk_space(file: int, start: int, end: int) -> None:
-    """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
+    """Reserve disk space for bytes [start, end), so that writing them later cannot fail on a full disk."""
     if end > start and hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(file, start, end - start)
@@ -246,7 +249,7 @@ def write_at(file: int, offset: int, data) -> None:
 
 
 def sync_data(file: int) -> None:
-    """Sync the contents of a file, but not its times, which would cost another write."""
+    """Sync the contents of a file, but not its time stamps, which would cost another write."""
     getattr(os, "fdatasync", os.fsync)(file)
 
 

@@ -1,7 +1,7 @@
-"""The lock of a run folder: a lock on the file run.lock, which the system frees when its holder ends or is killed.
+"""The lock of a run folder: a lock on the file run.lock. The operating system releases it when the process ends.
 
-On network file systems the lock works between machines only if the server supports it: NFS version 4 does, NFS mounted
-with `nolock` or `local_lock` does not.
+On a network file system the lock works between machines only if the file system supports it: NFS version 4 does, NFS
+mounted with `nolock` or `local_lock` does not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ FILE_NAME = "run.lock"
 
 @contextlib.contextmanager
 def hold_folder(directory):
-    """Lock the folder, and create it if missing, for this process's run; yields the lock file, removed at the end.
+    """Lock the folder for a run of this process, and create it if necessary; yields the lock file, removed at the end.
 
-    Processes that inherit the file descriptor hold it, too. FilesError: another run holds it, or it cannot be written.
+    Processes that inherit the file descriptor hold the lock, too. FilesError: another run holds the lock, or the folder
+    cannot be written.
     """
     path = Path(directory) / FILE_NAME
     with translate_os_errors(directory, "written"):
@@ -39,19 +40,19 @@ def hold_folder(directory):
 
 
 def check_unlocked(directory):
-    """Raise FilesError if a run uses the folder. Writes nothing."""
+    """Raise FilesError if a run uses the folder, without writing anything."""
     path = Path(directory) / FILE_NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
         lock_file(file, path, fcntl.LOCK_SH)  # network file systems allow no other lock on a file open for reading
 
 
 def lock_file(file, path: Path, operation: int):
-    """Lock an open file (LOCK_EX or LOCK_SH), without waiting, until it is closed or the process ends."""
+    """Lock an open file (LOCK_EX or LOCK_SH) until it is closed. FilesError: a run holds the lock."""
     try:
         fcntl.flock(file, operation | fcntl.LOCK_NB)
         if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
             raise FileNotFoundError
-    except (BlockingIOError, FileNotFoundError):  # a run holds it, or has just removed it
+    except (BlockingIOError, FileNotFoundError):  # a run holds the lock, or has just removed the file
         file.seek(0)
         holder = file.read() or "another process"
         raise FilesError(

@@ -1,4 +1,4 @@
-"""A queue of calls for a thread, with a bound on the memory of their arguments."""
+"""A queue of calls to a thread, with a bound on the memory of their arguments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import deque
 
 from ..parallel.worker import Worker
 
-#: Maximum bytes of arrays in the queue of one file; beyond that the model waits.
+#: Largest size of the arguments in the queue of one file, bytes; the model waits while the queue is full.
 MAX_QUEUE_BYTES = 64 << 20
 
 
 class CallQueue:
-    """The calls of one file to a Worker, which several files may share. The functions raise no errors."""
+    """The calls of one file to a Worker, which several files may share. The functions called must not raise errors."""
 
     def __init__(self, worker: Worker):
         self.worker = worker
@@ -19,11 +19,11 @@ class CallQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no call is queued after the current one, and nobody waits for that to end."""
+        """Whether the worker has no further call, and `submit` and `finish` do not wait for the current one."""
         return self.worker.is_queue_empty and not self._is_awaited
 
     def submit(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(*arguments)`; the arguments hold `nbytes`."""
+        """Queue a call of `function(*arguments)`; `nbytes`: size of the arguments, bytes."""
         while self._pending and (self._pending[0][0].done() or self._queued_bytes + nbytes > MAX_QUEUE_BYTES):
             self._wait_for_first()
         self._pending.append((self.worker.submit(function, *arguments), nbytes))

@@ -1,4 +1,4 @@
-"""Records along the unlimited dimension time of a file opened with h5py, with their checksums."""
+"""Write records, with their checksums, along the unlimited dimension time of a file opened with h5py."""
 
 from __future__ import annotations
 
@@ -10,42 +10,47 @@ from .integrity import checksums
 
 
 class RecordWriter:
-    """Writes the records of `file`, an open h5py.File, which may have none yet."""
+    """Writes records to `file`, an open h5py.File with or without records."""
 
     def __init__(self, file):
         self.file = file
-        # The list gets all names first, because an iteration suspended by an error would keep h5py's lock for ever.
+        # `list` reads all names first, because an iteration that an error suspends would keep h5py's lock for ever.
         self._variables = {name: file[name] for name in list(file)}
-        self._variables = {name: v for name, v in self._variables.items() if v.maxshape and v.maxshape[0] is None}
+        self._variables = {
+            name: variable
+            for name, variable in self._variables.items()
+            if variable.maxshape and variable.maxshape[0] is None
+        }
         self._checksum_names, self._checksums, self._static_checksums = checksums.checksummed_variables(file), {}, {}
-        self._n_complete = None  # number of complete records, while others are being written
+        self._n_complete = None  # number of complete records while new ones are being written, else None
 
     def __len__(self) -> int:
         return len(self.file["time"])
 
     def set_length(self, n_records: int) -> None:
-        """Give every variable with time this number of records; new ones have the fill value."""
+        """Set the number of records of every variable in time; new records have the fill value."""
         for variable in self._variables.values():
             variable.resize(n_records, axis=0)
 
     def begin(self, n_records: int = 1) -> None:
-        """Add records of fill values."""
+        """Add `n_records` records of fill values."""
         self._n_complete = len(self)
         self.set_length(self._n_complete + n_records)
         self._checksums.clear()
 
     def write_variable(self, name: str, values) -> None:
-        """Write values [record, ...] of a variable in the new records. A file of an earlier version may lack it."""
+        """Write the values [record, ...] of a variable in the new records, if the file has the variable."""
         if name in self._variables:
             variable = self._variables[name]
             values = np.asarray(values, variable.dtype)
             variable[self._n_complete :] = values
-            self._checksums[name] = [checksums.crc32(each) for each in values]
+            self._checksums[name] = [checksums.crc32(record_values) for record_values in values]
 
     def write_rows(self, name: str, first: int, rows: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:
-        """Compress and write rows of the new record, in ascending order: whole chunks, or up to the last row.
+        """Compress and write rows of the new record, if the file has the variable.
 
-        `leading_indices`: indices of axes between time and the rows. Files of earlier versions may lack the variable.
+        Calls must be in ascending order of rows, each with whole chunks or up to the last row. `leading_indices`:
+        indices of axes between time and the rows.
         """
         if name not in self._variables:
             return
@@ -59,7 +64,7 @@ class RecordWriter:
             variable.id.write_direct_chunk((record, *leading_indices, first + start, 0), deflate(chunk))
 
     def write_static_rows(self, name: str, leading_indices: tuple[int, ...], first: int, rows: np.ndarray) -> None:
-        """Write rows of a field without time, from row `first` on, in ascending order.
+        """Write rows of a field without time, from row `first` on; calls must be in ascending order of rows.
 
         `leading_indices`: indices of axes before the rows. A variable with such axes gets its checksum in
         `write_static_checksums`, because its rows are not written in the order of the file.
@@ -71,11 +76,11 @@ class RecordWriter:
             self._static_checksums[name] = checksums.crc32(rows, self._static_checksums.get(name, 0))
 
     def write_static_checksums(self) -> None:
-        """Write the checksums of the constant variables, after all of them are in the file."""
+        """Write the checksums of the constant variables, all of which must be in the file."""
         checksums.write_static_checksums(self.file, self._static_checksums)
 
     def complete(self) -> None:
-        """Write the intervals of the means, if any, and the checksums of the new records."""
+        """Write the time bounds of the new records, if the file has means, and the checksums."""
         first, n_records = self._n_complete, len(self) - self._n_complete
         if "time_bounds" in self._variables:
             times = self.file["time"][max(first - 1, 0) :].tolist()
@@ -84,7 +89,9 @@ class RecordWriter:
             sums = [
                 self._checksums.get(name) or [self._checksum_of_fill(name)] * n_records for name in self._checksum_names
             ]
-            self.file[checksums.VARIABLE][first:] = [checksums.checksum_row(each) for each in zip(*sums, strict=True)]
+            self.file[checksums.VARIABLE][first:] = [
+                checksums.checksum_row(record_sums) for record_sums in zip(*sums, strict=True)
+            ]
         self._n_complete = None
 
     def drop_incomplete(self) -> None:

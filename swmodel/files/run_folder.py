@@ -31,9 +31,9 @@ RUN_FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS,
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: The snapshots of a run; a folder holds one of these files.
+#: The files of snapshots of a run, of which a folder holds one.
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
-#: The suffixes of files that killed writers have left.
+#: The suffixes of files that a killed writer leaves.
 LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
 #: The files that tasks other than a run write, and the store that replaces output.nc.
 TASK_FILES = (
@@ -55,9 +55,9 @@ TASK_FILES = (
 
 
 def check_overwritable(directory, force: bool = False, for_python: bool = False, has_lock: bool = False):
-    """Check that a run may be written into `directory`, which need not exist. Writes nothing.
+    """Check that a run may be written into `directory`, which need not exist, without writing anything.
 
-    UsageError: it is not empty, and `force` is False. FilesError: it cannot be written, or a run uses it.
+    UsageError: the folder is not empty, and `force` is False. FilesError: it cannot be written, or a run uses it.
 
     `for_python`: whether messages suggest Python code. `has_lock`: whether this process holds the folder's lock.
     """
@@ -65,7 +65,7 @@ def check_overwritable(directory, force: bool = False, for_python: bool = False,
     with translate_os_errors(directory, "read"):
         parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         if not parent.is_dir():
-            raise FilesError(f"{parent} is a file, not a folder; give another")
+            raise FilesError(f"{parent} is a file, not a folder; give another folder")
         if not has_lock:
             lock.check_unlocked(directory)
         if not force and directory.is_dir() and any(path.name != lock.FILE_NAME for path in directory.iterdir()):
@@ -80,7 +80,7 @@ def check_overwritable(directory, force: bool = False, for_python: bool = False,
 
 
 class FolderContents(NamedTuple):
-    """What a folder holds, in words; the task that wrote it; the command that continues the task, or "" for none."""
+    """What a folder holds, in words; the task that wrote it, such as run; how to continue it, "" if impossible."""
 
     kind: str
     task: str
@@ -103,7 +103,7 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
 
 
 def make_without_earlier_run(directory):
-    """Make the folder and remove the files of an earlier run, but no others."""
+    """Create the folder, or remove the files of an earlier run, and no others, from it."""
     directory = Path(directory)
     with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
@@ -121,16 +121,16 @@ def remove_path(path: Path):
 
 
 def size_in_bytes(path: Path) -> int:
-    """Bytes of a file, or of the files in a folder; an active run may remove them meanwhile."""
+    """Size of a file, or of all files in a folder, bytes; a run may remove files meanwhile."""
     n_bytes = 0
     with contextlib.suppress(FileNotFoundError):
-        for each in path.rglob("*") if path.is_dir() else [path]:
-            n_bytes += each.lstat().st_size if each.is_file() else 0
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            n_bytes += file.lstat().st_size if file.is_file() else 0
     return n_bytes
 
 
 def is_zarr_store(path) -> bool:
-    """Whether a path is a Zarr store, which commands use like a file."""
+    """Whether a path is a Zarr store: a folder that commands treat like a file."""
     return Path(path).suffix == ZARR_SUFFIX or (Path(path) / "zarr.json").is_file()
 
 
@@ -139,7 +139,7 @@ def is_run_folder(path) -> bool:
 
 
 def remove_status_and_blowup(directory):
-    """Remove the status of the run in the folder and the state of its blow-up, because the run continues."""
+    """Remove the status of the run in the folder and the file of its blow-up, because the run continues."""
     with translate_os_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
@@ -154,14 +154,14 @@ def read_config_tables(directory) -> dict:
 
 
 def user_case_table(directory) -> dict:
-    """The table [case] of config.toml if it names the file of a user's case, else {}; the file is not executed."""
+    """The table [case] of config.toml if it names the file of a user's case, else {}. The case is not executed."""
     case = read_config_tables(directory).get("case", {})
     return case if isinstance(case, dict) and case.get("file") else {}
 
 
 def write_config(directory, config):
     """Write config.toml, and case.py for a user's case, each atomically."""
-    from ..config import to_toml  # imported here, because the program needs the names of this module early
+    from ..config import to_toml  # imported here, so that this module loads without the configuration
     from ..config.loading.case_file import CASE_FILE_NAME
 
     texts = {CASE_FILE_NAME: config.case.file_text, CONFIG: to_toml(config)}

@@ -1,4 +1,4 @@
-"""The schedule of an event: after each interval of steps, or at the first step past each interval of model time."""
+"""The schedule of an event at regular intervals of steps or of model time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 
 class EventSchedule(NamedTuple):
-    """The steps at which an event is due: 0, the last, and those of the interval, if any."""
+    """The steps at which an event is due: step 0, the last step and, with an interval, steps in between.
+
+    Attributes:
+        dt: time step, s.
+        last_step: last step of the run.
+        every_steps: interval in steps, or None.
+        every_seconds: interval of model time, s, or None; the event is due at the first step at or after each multiple.
+    """
 
     dt: float
     last_step: int
@@ -18,7 +25,7 @@ class EventSchedule(NamedTuple):
         return step == self.last_step or step == self.next(step - 1) or step == 0
 
     def is_regular(self, step: int) -> bool:
-        """Whether the event is due after `step` steps in a run of any length: at step 0, or by the interval."""
+        """Whether the event is due at `step` in a run of any length: at step 0, or because of the interval."""
         return step == 0 or self._replace(last_step=step + 1).next(step - 1) == step
 
     def next(self, step: int) -> int:

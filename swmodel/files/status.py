@@ -13,7 +13,7 @@ FILE_NAME = "status.json"
 
 
 def write_status(directory, **keys):
-    """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`."""
+    """Write the status of the run in `directory`; `keys`: state, exit_code, steps, ..., with JSON values."""
     write_text(Path(directory) / FILE_NAME, dumps(keys))
 
 
@@ -22,7 +22,7 @@ def has_ended(directory) -> bool:
 
 
 def write_final_status(directory, state: str, code: int, message: str) -> dict:
-    """Record the end of the run in `directory`, unless its status already has one; returns the status."""
+    """Record how the run in `directory` has ended, unless its status says so already; returns the status."""
     status = read_status(directory)
     if not has_ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
@@ -47,7 +47,7 @@ def read_status(directory) -> dict:
 
 
 def dumps(value) -> str:
-    """Indented JSON text of a value; numbers that are not finite become null, because JSON lacks them."""
+    """Indented JSON text of a value; infinities and NaN become null, because JSON has no such numbers."""
     return json.dumps(replace_non_finite(value), indent=2, allow_nan=False) + "\n"
 
 

@@ -22,15 +22,18 @@ READABLE = "can be read; it holds no checksums"
 
 
 def verdicts(path) -> dict[str, str]:
-    """{file: verdict} of a run folder or a file. UsageError: no file of a run. FilesError: the folder is unreadable."""
+    """{file name: verdict} for a run folder or one file.
+
+    UsageError: the path does not exist, or contains no files of a run. FilesError: the folder cannot be read.
+    """
     path, verdict_of = Path(path), {}
     if not os.path.lexists(path):
         raise UsageError(f"there is no file or folder {path}")
     if is_run_folder(path):
         with translate_os_errors(path, "read"):
-            names = sorted(each.name for each in path.iterdir())
+            names = sorted(file.name for file in path.iterdir())
             files = [guard.FileToExamine(path / name) for name in names if name.endswith((".nc", ".h5", ZARR_SUFFIX))]
-            files += [restart_examination(each) for each in list_restart_files(path)]
+            files += [restart_examination(file) for file in list_restart_files(path)]
         readers = {
             CONFIG: read_config,
             STATUS: read_status,
@@ -45,19 +48,19 @@ def verdicts(path) -> dict[str, str]:
         is_restart = path.parent.name == RESTART_FOLDER and RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name)
         files = [restart_examination(path) if is_restart else guard.FileToExamine(path)]
         path = path.parent
-    for each, one in zip(files, guard.examine_files(files), strict=True):
-        if "problem" in one and not os.path.lexists(each.path):  # an active run has replaced it
+    for file, facts in zip(files, guard.examine_files(files), strict=True):
+        if "problem" in facts and not os.path.lexists(file.path):  # a run has removed it meanwhile
             continue
-        verdict = INTACT if one.get("checksums", True) else READABLE
-        verdict_of[str(each.path.relative_to(path))] = one.get("problem", verdict)
+        verdict = INTACT if facts.get("checksums", True) else READABLE
+        verdict_of[str(file.path.relative_to(path))] = facts.get("problem", verdict)
     if not verdict_of:
         raise UsageError(f"{path} contains no files of a run")
     return verdict_of
 
 
 def require_intact(path, verdict_of: dict[str, str]) -> None:
-    """Raise FilesError with the names of damaged files, if any."""
-    damaged = [name for name, words in verdict_of.items() if words not in (INTACT, READABLE)]
+    """Raise FilesError, with the names of the damaged files, if there are any."""
+    damaged = [name for name, verdict in verdict_of.items() if verdict not in (INTACT, READABLE)]
     if damaged:
         raise FilesError(
             f"{path}: {len(damaged)} of {len(verdict_of)} files are damaged or unreadable: {', '.join(damaged)}"

@@ -1,4 +1,4 @@
-"""Integrity of the files of a run: `checksums` defines the checksums, `examine` verifies one file.
+"""Integrity of the files of a run: `checksums` defines their checksums, `examine` compares a file with them.
 
-HDF5 may crash, hang or exhaust the memory on a damaged file, so `guard` starts another process to examine it.
+HDF5 may crash, hang or exhaust the memory on a damaged file, so `guard` examines files in another process.
 """

@@ -1,4 +1,4 @@
-"""Checksums in a NetCDF file: of each variable in each record, and of constant variables.
+"""Checksums in a NetCDF file: one for each variable in each record, and one for each constant variable.
 
 A checksum is zlib's CRC-32 of the values, in their order and type in the file:
 `zlib.crc32(file["h"][record].tobytes())`. The variable `crc32` has a row for each record. Its attribute `variables`
@@ -20,7 +20,7 @@ import numpy as np
 VARIABLE, DIMENSION, NAMES_ATTRIBUTE = "crc32", "checked", "variables"
 ATTRIBUTE, HEADER_ATTRIBUTE = "crc32", "header_crc32"
 
-#: Attributes that enter the header's checksum: of the file, and of each variable with a checksum.
+#: Attributes that the header's checksum covers: those of the file, and those of each variable with a checksum.
 HEADER_FILE_ATTRIBUTES = ("configuration", "configuration_sha256", "seed")
 TEXT_ATTRIBUTES = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
 HEADER_VARIABLE_ATTRIBUTES = (*TEXT_ATTRIBUTES, "_FillValue", ATTRIBUTE, NAMES_ATTRIBUTE)
@@ -28,22 +28,22 @@ HEADER_VARIABLE_ATTRIBUTES = (*TEXT_ATTRIBUTES, "_FillValue", ATTRIBUTE, NAMES_A
 #: The start of HDF5's name of a dimension without a variable.
 DIMENSION_ONLY_PREFIX = "This is a netCDF dimension but not a netCDF variable"
 
-#: What stands for changed names, attributes or their checksum among the damaged parts, [name, number of the record].
+#: The entry, in lists of damaged parts [name, number of the record], for changed names, attributes or their checksum.
 DAMAGED_HEADER = ["header", None]
 
 BYTES_PER_READ = 4 << 20
 
 
 def crc32(values, start: int = 0) -> int:
-    """The checksum of values, appended to earlier values with the checksum `start`."""
-    from isal import isal_zlib  # 24 GB/s; zlib has 2 GB/s
+    """The checksum of values; `start`: the checksum of values that precede them."""
+    from isal import isal_zlib  # 24 GB/s; zlib reaches 2 GB/s
 
     values = np.ascontiguousarray(values)
     return isal_zlib.crc32(values.astype(bytes) if values.dtype == object else values, start)
 
 
 def checksum_row(sums: list[int]) -> np.ndarray:
-    """The row of a record: the checksums of its variables, and the checksum of these."""
+    """The row of a record in the variable `crc32`: the checksums of its variables, and the checksum of these."""
     values = np.array(sums, np.uint32)
     return np.append(values, np.uint32(crc32(values)))
 
@@ -66,20 +66,20 @@ def header_checksum(file) -> int:
 
 
 def describe_variable(file, variable) -> str:
-    """Type, shape without the number of records, and dimensions of a variable."""
+    """Type, shape (without the number of records) and dimensions of a variable, as text."""
     dimensions = [file[scales[0]].name for scales in variable.attrs.get("DIMENSION_LIST", ()) if len(scales)]
     has_time = variable.name == "/time" or dimensions[:1] == ["/time"]
     return f"{variable.dtype} {variable.shape[has_time:]} {dimensions}"
 
 
 def attribute_lines(attrs, names: tuple[str, ...]) -> Iterator[str]:
-    """The attributes of these names, if present, as lines of text, except a fill value of NaN, which xarray adds."""
+    """The attributes with these names as lines of text, without values of NaN, because xarray adds such fill values."""
     values = ((name, to_text(attrs[name])) for name in names if name in attrs)
     return (f"{name} {value}" for name, value in values if value != "nan")
 
 
 def write_static_checksums(file, sums: dict[str, int]) -> None:
-    """Write the checksums of constant variables: from `sums`, or computed if they are not there."""
+    """Write the checksums of constant variables, taken from `sums`, {name: checksum}, or else computed."""
     for name in list(file):
         variable = file[name]
         if to_text(variable.attrs.get("NAME", "")).startswith(DIMENSION_ONLY_PREFIX):
@@ -94,7 +94,7 @@ def write_header_checksum(file) -> None:
 
 
 def checksum_of_values(variable, leading_indices: tuple[int, ...] = ()) -> int:
-    """The checksum of a variable, or of the part with these first indices, read in blocks."""
+    """The checksum of a variable, or of its part at `leading_indices`, read in blocks of rows."""
     total, shape = 0, variable.shape[len(leading_indices) :]
     for indices in np.ndindex(shape[:-2]):
         index = (*leading_indices, *indices)
@@ -107,12 +107,12 @@ def checksum_of_values(variable, leading_indices: tuple[int, ...] = ()) -> int:
 
 
 def items_per_read(nbytes: int) -> int:
-    """The number of items of `nbytes` each that are read together: at most about BYTES_PER_READ."""
+    """How many items of `nbytes` are read at a time: at most BYTES_PER_READ, but at least one item."""
     return max(1, BYTES_PER_READ // max(1, nbytes))
 
 
 def to_text(attribute) -> str:
-    """An attribute as text, also if it is an array of one element, bytes or empty; replaces invalid UTF-8."""
+    """An attribute as text, also if it is bytes, empty or an array of one element; invalid UTF-8 is replaced."""
     values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
     value = values[0] if len(values) else ""
     if isinstance(value, bytes):

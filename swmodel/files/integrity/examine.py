@@ -1,4 +1,4 @@
-"""Find the contents of a file of a run and its damaged parts; also the program that `guard` starts."""
+"""Find the records and the damaged parts of a file of a run; `main` is the program that `guard` starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..restart.examine import examine as examine_restart
 from ..store.examine import examine as examine_store
 from . import checksums
 
-#: Limit of the CPU time for a file, apart from reading values, s, and minimum speed of reading, bytes/s.
+#: Limit of the CPU time for a file without reading its values, s, and minimum speed of reading values, bytes/s.
 BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 
 #: Largest ratio of uncompressed to compressed bytes that deflate can reach.
@@ -29,7 +29,7 @@ def main(files: str) -> None:
 
 
 def limit_cpu_time(nbytes: int) -> None:
-    """Limit the further CPU time of this process to what a file with `nbytes` of values needs."""
+    """Limit the further CPU time of this process to what a file with `nbytes` of values may need."""
     used_seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     with contextlib.suppress(ValueError, OSError):  # the system allows less, or has no limits
         limit_seconds = int(used_seconds + BASE_CPU_SECONDS + nbytes / MIN_BYTES_PER_SECOND) + 1
@@ -37,7 +37,10 @@ def limit_cpu_time(nbytes: int) -> None:
 
 
 def examine_safely(path, kind: str, before_read=lambda nbytes: None) -> dict:
-    """Facts about a file (`guard.FileToExamine`), or its "problem"; calls `before_read` before it reads values."""
+    """Facts about a file, or {"problem": why it cannot be read}; `kind`: see `guard.FileToExamine`.
+
+    `before_read` is called with the number of bytes before values are read.
+    """
     try:
         if not os.path.exists(path):
             return {"problem": "there is no such file"}
@@ -55,13 +58,13 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: whether to verify all values, or to skip those of fields [..., y, x], which take long. netCDF4 opens the
-            file in either case, because it brings its own HDF5 library.
+        full: whether to verify all values; False: skip those of variables with two or more axes, which take long. The
+            file is also opened with netCDF4, which brings its own HDF5 library.
 
     Returns:
         checksums: whether the file has any.
-        steps: the steps of its records.
-        damaged: pairs of the name of a damaged variable or part, and the number of the record or None.
+        steps: the steps of its records, [] if it has none.
+        damaged: pairs of the name of a damaged part and the number of its record, or None.
     """
     import h5py
 
@@ -76,7 +79,7 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
         before_read(sum(sizes[name] for name in variables_to_verify))
         if checksums.VARIABLE in variables:
             damaged = [*static_damage(file, variables_to_verify), *record_damage(file, variables_to_verify)]
-        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the checksum of the header covers which variables have one
+        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the header covers which variables have one
             damaged = static_damage(file, variables_to_verify)
         else:
             non_empty = {name: variable for name, variable in variables_to_verify.items() if variable.shape is not None}
@@ -87,7 +90,7 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
 
 
 def require_within_file(name: str, variable, file_size: int) -> int:
-    """Uncompressed size of a variable's values, bytes. ValueError: its chunks overlap, or lie beyond the file."""
+    """Uncompressed size of a variable's values, bytes. ValueError: its chunks overlap, or the file ends before them."""
     ends, n_bytes = [], 0
     if variable.chunks is not None:
         variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
@@ -103,7 +106,7 @@ def require_within_file(name: str, variable, file_size: int) -> int:
 
 
 def static_damage(file, variables: dict) -> list:
-    """The damaged constant parts. A file whose writer was killed before the first record has no header checksum."""
+    """The damaged constant parts. A file whose writer was killed before the first record lacks a header checksum."""
     if checksums.HEADER_ATTRIBUTE not in file.attrs:
         return [checksums.DAMAGED_HEADER] if len(file["time"]) else []
     is_header_intact = checksums.to_int(file.attrs[checksums.HEADER_ATTRIBUTE]) == checksums.header_checksum(file)
@@ -133,7 +136,7 @@ def record_damage(file, variables: dict) -> list:
 
 
 def checksum_or_none(variable, leading_indices: tuple[int, ...] = ()) -> int | None:
-    """The checksum of a variable, or of the part with these first indices; None if it cannot be read."""
+    """The checksum of a variable, or of its part at `leading_indices`; None if it cannot be read."""
     try:
         return checksums.checksum_of_values(variable, leading_indices)
     except (OSError, RuntimeError):
@@ -141,7 +144,7 @@ def checksum_or_none(variable, leading_indices: tuple[int, ...] = ()) -> int | N
 
 
 def record_checksums(variable) -> list[int | None]:
-    """The checksum of each record of a variable, with small ones read together; None for an unreadable record."""
+    """The checksum of each record of a variable, None if it cannot be read; small records are read together."""
     sums, records_per_read = [], checksums.items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first in range(0, len(variable), records_per_read):
         records = range(first, min(first + records_per_read, len(variable)))

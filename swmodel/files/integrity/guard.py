@@ -20,7 +20,8 @@ MAX_ATTEMPTS = 3
 
 MAX_NAMED_PARTS = 3
 
-#: The shell ignores signals to all processes of a job, and limits the memory, KiB. The program needs about 100 MB.
+#: The shell ignores signals that a job's processes receive together, and limits the memory to 4 GiB (in KiB), of which
+#: the program needs about 100 MB.
 SHELL_SCRIPT = 'trap "" INT TERM HUP; ulimit -c 0; ulimit -v 4194304; exec "$@"'
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.examine import main; main(sys.argv[2])"
@@ -32,14 +33,14 @@ PARTS_CHANGED_BY_REWRITING = ("header", "time", "time_bounds")
 
 
 class FileToExamine(NamedTuple):
-    """A file to examine: "whole", all except fields ("partial"), or as a "restart" file."""
+    """A file, and how to examine it: "whole", without its fields ("partial"), or as a "restart" file."""
 
     path: Path
     kind: str = "whole"
 
 
 def examine_files(files: list[FileToExamine]) -> list[dict]:
-    """Facts about each file, found by another process; "problem" says why a file cannot be used.
+    """Facts about each file, from another process; "problem" says why a file cannot be used.
 
     ModuleNotFoundError: a file is a Zarr store, and the package zarr is missing.
     """
@@ -59,14 +60,14 @@ def examine_files(files: list[FileToExamine]) -> list[dict]:
 
 
 def run_examiner(files: list[FileToExamine]) -> list[dict]:
-    """Facts about each file from the program; if it fails at a file, another process continues with the next."""
+    """Facts about each file; if the program crashes on a file, another process continues with the next file."""
     if not files:
         return []
     files_json = json.dumps([(str(file.path), file.kind) for file in files])
     command = ["sh", "-c", SHELL_SCRIPT, "sh", sys.executable, "-P", "-c", PROGRAM, str(PACKAGE_PARENT), files_json]
     environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
     process = run(command, capture_output=True, encoding="utf-8", stdin=DEVNULL, env=environ, start_new_session=True)
-    results = [json.loads(each) for each in process.stdout.splitlines(keepends=True) if each.endswith("\n")]
+    results = [json.loads(line) for line in process.stdout.splitlines(keepends=True) if line.endswith("\n")]
     if len(results) == len(files):
         return results
     timed_out = process.returncode == -signal.SIGXCPU
@@ -75,7 +76,7 @@ def run_examiner(files: list[FileToExamine]) -> list[dict]:
 
 
 def warning_for(path, facts: dict) -> str | None:
-    """A warning if names or attributes have changed, or None. FilesError: the file has another "problem"."""
+    """A warning if another program seems to have rewritten the file, or None. FilesError: any other "problem"."""
     if "problem" not in facts:
         return None
     damaged = facts.get("damaged", ())

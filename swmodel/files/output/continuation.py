@@ -12,7 +12,7 @@ from ..integrity import checksums, guard
 from ..run_folder import CONFIG, folder_contents
 from .metadata import history_line
 
-#: Variables that must be intact in every record, because they decide which records are kept.
+#: Variables that must be intact in every record, because the choice of the records to keep depends on them.
 VARIABLES_REQUIRED_INTACT = (checksums.VARIABLE, "step")
 
 #: Number of recent lines of the history that are kept besides the first: an HDF5 attribute holds at most 64 KiB.
@@ -20,10 +20,10 @@ MAX_HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Raise FilesError on all ranks if a file is damaged in what a run keeps of it.
+    """Raise FilesError on all ranks if a file is damaged in a part that the run keeps.
 
     Args:
-        files: {path: keep}; `keep(step)` tells whether the file's record of this step is kept.
+        files: {path: keep}; `keep(step)` says whether the file's record of this step is kept.
     """
     problems = []
     if transport.rank == 0:
@@ -43,7 +43,7 @@ def require_intact(files: dict, transport) -> None:
 
 
 def problem_in_kept_records(facts: dict, keep) -> str | None:
-    """Why an examined file cannot be continued, in words, or None; damage to records that are not kept is ignored."""
+    """Why a run cannot continue a file with these facts, or None; damage to records that are not kept is ignored."""
     if "damaged" not in facts:
         return facts["problem"]
     steps = facts["steps"]
@@ -56,7 +56,7 @@ def problem_in_kept_records(facts: dict, keep) -> str | None:
 
 
 def resume(records, keep, config, command_line: str) -> None:
-    """Keep the records for which `keep(step)` is true, and record the configuration and the command line."""
+    """Keep the records for which `keep(step)` is true, and write the configuration and command line into the file."""
     records.select(keep)
     file = records.file
     set_text_attribute(file, "history", extend_history(text_attribute(file, "history"), command_line))
@@ -68,25 +68,25 @@ def resume(records, keep, config, command_line: str) -> None:
 
 
 def extend_history(history: str, command_line: str) -> str:
-    """The history of a file with a new command line: its first line, the most recent lines and the new one."""
+    """The history of a file, extended by a command line; of a long history, the first and the most recent lines."""
     lines = history.splitlines()
     return "\n".join([*lines[:1], *lines[1:][-MAX_HISTORY_LINES:], history_line(command_line)])
 
 
 def configuration_differences(text: str | None, config) -> list[str]:
-    """The differences between the configuration of a file (TOML) and `config`, in words."""
+    """The differences between the configuration in a file, `text` (TOML), and `config`, in words."""
     if not text:
         return ["it has no configuration of swmodel"]
     return fixed_on_resume.differences(text, to_toml(config))
 
 
 def differences(file, config) -> list[str]:
-    """Why a run with `config` cannot continue `file`, in words: another configuration, or else other chunks."""
+    """Why a run with `config` cannot continue `file`, in words: its configuration or else its chunks differ."""
     if configuration_changes := configuration_differences(text_attribute(file, "configuration"), config):
         return configuration_changes
     record_fields = {name: file[name] for name in list(file) if file[name].ndim > 2}
     chunk = chunk_rows((config.grid.ny, config.grid.nx), np.dtype(config.run.dtype).itemsize), config.grid.nx
-    # Rows are written as whole chunks, which may differ in files of earlier versions.
+    # A run writes whole chunks, whose shape may differ in files of earlier versions.
     rechunked_names = [
         name for name, field in record_fields.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk
     ]

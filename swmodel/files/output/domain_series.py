@@ -12,13 +12,13 @@ from .record_file import RecordFile
 
 
 class DomainSeriesFile(RecordFile):
-    """A file of time series of the whole domain: numbers or vectors."""
+    """A file of time series of the whole domain; each record holds numbers or vectors."""
 
     has_fields = False
 
     def write(self, step: int, seconds: float, values: dict) -> None:
         values = {"step": step, "time": seconds} | values
-        self.append({name: np.asarray(each)[None] for name, each in values.items()})
+        self.append({name: np.asarray(value)[None] for name, value in values.items()})
 
 
 class DiagnosticsFile(DomainSeriesFile):
@@ -41,34 +41,37 @@ class SpectraFile(DomainSeriesFile):
 
 
 def define_wavenumbers(dataset, grid) -> None:
-    """Make the dimensions of spectra with their coordinates; `grid` is the section of the configuration."""
-    for along, axis in wavenumber_axes(grid).items():
-        name = f"wavenumber{along}"
-        attrs = {"long_name": f"angular wavenumber{SPECTRUM_AXES[along]}", "units": "rad m-1"}
-        if not along:
+    """Define the dimensions of spectra and their coordinates; `grid` is the section of the configuration."""
+    for suffix, axis in wavenumber_axes(grid).items():
+        name = f"wavenumber{suffix}"
+        attrs = {"long_name": f"angular wavenumber{SPECTRUM_AXES[suffix]}", "units": "rad m-1"}
+        if not suffix:
             attrs["comment"] = "bins as wide as the spacing; those beyond largest_whole are incomplete on the grid"
             attrs["largest_whole"] = axis.spacing * axis.last_resolved
         dataset.createDimension(name, axis.n_wavenumbers)
         define_variable(dataset, name, (name,), attrs, axis.wavenumbers)
 
 
-def define_spectra(dataset, names, tendency_parts=None, **about: str) -> None:
-    """Make the variables of spectra; `tendency_parts`: {quantity: parts of its tendency that are in the file}."""
+def define_spectra(dataset, names, tendency_parts=None, **extra_attrs: str) -> None:
+    """Define the variables of spectra of the quantities `names`.
+
+    `tendency_parts`: {quantity: parts of its tendency that are in the file}. `extra_attrs`: extra attributes of all.
+    """
     for name in names:
         square, parts_of_quantity = spectral_quantity(name), (tendency_parts or {}).get(name, ())
-        for along, words in SPECTRUM_AXES.items():
-            density = f"density of {square.long_name} by wavenumber{words}"
+        for suffix, direction in SPECTRUM_AXES.items():
+            density = f"density of {square.long_name} by wavenumber{direction}"
             descriptions = {name: (density, square.units[0])}
             for part in parts_of_quantity:
                 descriptions[f"{name}_by_{part}"] = (
                     f"rate of change of the {density}, due to {part.replace('_', ' ')}",
                     square.units[1],
                 )
-            for each, (long_name, units) in descriptions.items():
-                attrs = {"long_name": long_name, "units": units} | about
-                define_variable(dataset, each + along, ("time", f"wavenumber{along}"), attrs)
+            for quantity, (long_name, units) in descriptions.items():
+                attrs = {"long_name": long_name, "units": units} | extra_attrs
+                define_variable(dataset, quantity + suffix, ("time", f"wavenumber{suffix}"), attrs)
         if square.transfer_part in parts_of_quantity:
-            words = f"flux of {square.long_name} across the upper edge of a bin to larger wavenumbers, due to "
-            attrs = {"long_name": words + square.transfer_part, "units": square.units[2]} | about
+            description = f"flux of {square.long_name} across the upper edge of a bin to larger wavenumbers, due to "
+            attrs = {"long_name": description + square.transfer_part, "units": square.units[2]} | extra_attrs
             define_variable(dataset, f"{name}_flux", ("time", "wavenumber"), attrs)
     dataset.comment = "The sum over wavenumbers of a density, times their spacing, is the mean over the domain."

@@ -1,4 +1,4 @@
-"""A file of constant maps, such as derivatives: CF-1.12 and SGRID-0.3 like output.nc."""
+"""Write a file of constant maps, such as derivatives, with the conventions of output.nc (CF-1.12 and SGRID-0.3)."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def write_maps(
     maps_on_boundary: Collection[str] = (),
     leading_dimension: str = "",
 ) -> dict[str, ExtremeValue]:
-    """Write a file of maps atomically; all processes call it together.
+    """Write a file of maps atomically; all processes must call this together.
 
-    The data do not depend on the number of processes. Maps have no value on land. FilesError: it could not be written.
+    The data do not depend on the number of processes. Maps are missing on land. FilesError: the file could not be
+    written.
 
     Args:
-        maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `leading_dimension`, ny,
-            nx].
-        define: function of the netCDF4.Dataset that adds other contents.
-        maps_on_boundary: names of maps that also have values on the water outside open boundaries.
-        leading_dimension: the name of a dimension that `define` makes.
+        maps: pairs of a Variable and its values on this process's block, [y, x] or [leading dimension, y, x].
+        define: function of the netCDF4.Dataset that defines other contents.
+        maps_on_boundary: names of maps that also have values in the cells outside open boundaries.
+        leading_dimension: the name of a dimension, which `define` must define.
 
     Returns:
-        {name of a map: its ExtremeValue} on rank 0.
+        On rank 0, {name of a map: its ExtremeValue}; on other ranks {}.
     """
     largest: dict[str, ExtremeValue] = {}
     maps = [(entry, np.asarray(local)) for entry, local in maps]
@@ -63,11 +63,11 @@ def write_maps(
             model_variable.location
         ]
         records.write_static_rows(model_variable.name, leading_indices, first, mark_missing(rows, is_land))
-        size = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
-        row, column = np.unravel_index(np.argmax(size), size.shape)
-        largest_here = ExtremeValue(float(rows[row, column]), first + int(row), int(column))
-        if model_variable.name not in largest or abs(largest_here.value) > abs(largest[model_variable.name].value):
-            largest[model_variable.name] = largest_here
+        magnitude = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
+        row, column = np.unravel_index(np.argmax(magnitude), magnitude.shape)
+        largest_in_rows = ExtremeValue(float(rows[row, column]), first + int(row), int(column))
+        if model_variable.name not in largest or abs(largest_in_rows.value) > abs(largest[model_variable.name].value):
+            largest[model_variable.name] = largest_in_rows
 
     with BackgroundFile(path, transport, define_all, draft=True) as file:
         file.submit(write_static, config, 0, config.grid.ny)

@@ -42,7 +42,7 @@ TIME_ATTRIBUTES = {
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 
-#: The value that NetCDF uses for missing float32 and float64 values, and the compression of fields.
+#: The value that marks missing float32 and float64 values in NetCDF, and the compression of fields.
 FILL_VALUE = 9.969209968386869e36
 COMPRESSION = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
@@ -67,17 +67,18 @@ ROTATED_COORDINATES = {
     "y": ("grid_latitude", "rotated latitude", "degrees"),
 }
 
-#: The endings of the names of longitudes and latitudes that vary along both axes, by location.
+#: The suffixes of the names of longitudes and latitudes that vary along both axes, by location.
 LOCATION_SUFFIXES = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
-#: Size of a chunk of checksums in bytes, which is that of a page of memory.
+#: Size of a chunk of checksums, bytes: that of a page of memory.
 CHECKSUM_CHUNK_BYTES = 4096
 
+#: Packages whose versions are recorded in files.
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
 def define_provenance(dataset, config, transport, command_line: str) -> None:
-    """Write the global attributes that say which case, configuration, program and processes made the file."""
+    """Write the global attributes that say which case, configuration, program and processes produced the file."""
     title, references = title_and_references(config)
     packages = versions()
     dataset.setncatts(
@@ -102,12 +103,12 @@ def define_provenance(dataset, config, transport, command_line: str) -> None:
 
 
 def history_line(command_line: str) -> str:
-    """The date (UTC) at which a file was made or continued, and the command line that did it."""
+    """The present time (UTC) and the command line that creates or continues a file."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
 def title_and_references(config) -> tuple[str, str]:
-    """The title and references in a case's docstring; if a run changes its data, the title names the changed keys."""
+    """The title and references of a case, from its docstring; a title for changed data names the changed keys."""
     paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
         paragraph.partition(":")[2].strip() for paragraph in paragraphs if paragraph.startswith("Reference")
@@ -138,9 +139,9 @@ def time_attributes(time) -> dict[str, str]:
 def define_variable(
     dataset, name: str, dimensions, attrs: dict, values=None, datatype="f8", fill_value=False, **storage
 ):
-    """Make a variable of a netCDF4.Dataset and write its `values`, if given.
+    """Define a variable of a netCDF4.Dataset and write its `values`, unless they are None.
 
-    `fill_value` False: the variable has none, because all its values will be written.
+    `fill_value`: False, if all values will be written, so that the variable needs none.
     """
     variable = dataset.createVariable(name, datatype, dimensions, fill_value=fill_value, **storage)
     variable.setncatts(attrs)
@@ -159,7 +160,7 @@ def define_field(
     fill_value=FILL_VALUE,
     **extra_attrs,
 ) -> None:
-    """Make the compressed variable of a field on the grid.
+    """Define the compressed variable of a field on the grid.
 
     A chunk covers one index along each of the `leading_dimensions`. `extra_attrs` replace attributes of the same name.
     """
@@ -174,7 +175,7 @@ def define_field(
 
 
 def flag_attributes(model_variable, datatype) -> dict:
-    """The CF attributes of a flag whose values are 0 and 1 of type `datatype`; {} for fields that are not flags."""
+    """The CF attributes of a flag with values 0 and 1 of type `datatype`; {} for a field that is not a flag."""
     if not model_variable.flag_meanings:
         return {}
     return {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
@@ -183,7 +184,7 @@ def flag_attributes(model_variable, datatype) -> dict:
 def define_time(
     dataset, time_attrs: dict[str, str], with_bounds: bool = False, records_per_chunk: int | None = None
 ) -> None:
-    """Make the unlimited dimension time, and the variables time, step and, for means, time_bounds."""
+    """Define the unlimited dimension time, and the variables time, step and, for means, time_bounds."""
     dataset.createDimension("time")
     storage = {"chunksizes": (records_per_chunk,)} if records_per_chunk else {}
     define_variable(dataset, "time", ("time",), TIME_ATTRIBUTES | time_attrs, **storage)
@@ -200,9 +201,9 @@ def define_bounds(dataset, name: str, values=None) -> None:
 
 
 def define_checksums(dataset) -> None:
-    """Make the variable with the checksums of each record; all other variables must exist."""
+    """Define the variable with the checksums of each record, after all other variables."""
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
-    n_checksums = len(names) + 1  # the last is that of the others
+    n_checksums = len(names) + 1  # the last one is the checksum of the others
     dataset.createDimension(checksums.DIMENSION, n_checksums)
     attrs = {
         "long_name": "CRC-32 of each variable in the record, and of these checksums",
@@ -213,7 +214,7 @@ def define_checksums(dataset) -> None:
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions and coordinates of the grid, its topology and, if it has longitudes, its grid mapping."""
+    """Define the dimensions and coordinates of the grid, its topology and, if it has longitudes, its grid mapping."""
     for name, values, attrs in grid_coordinates(grid):
         dataset.createDimension(name, len(values))
         define_variable(dataset, name, (name,), attrs, values)
@@ -245,7 +246,7 @@ def coordinate_descriptions(grid) -> dict:
 
 
 def coordinates_of_places(grid) -> dict:
-    """As `coordinate_descriptions`, for places such as gauges, which are geographic also on a rotated grid."""
+    """Like `coordinate_descriptions`, but for places such as gauges: geographic also on a rotated-pole grid."""
     if is_spherical(grid):
         return COORDINATES_IN_DEGREES
     return PROJECTED_COORDINATES if grid.crs else COORDINATES_IN_METRES
@@ -267,15 +268,15 @@ def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
 
 
 def coordinate_values(grid, axis: str, location: str) -> np.ndarray:
-    """The positions in x or y of all points of a location ("centre", "corner" and so on), in the units of the axis."""
+    """The positions along x or y of all points of a location ("centre", "corner", ...), in the unit of the axis."""
     grid_axis, offset = axes(grid)["xy".index(axis)], LOCATION_OFFSETS[location]["yx".index(axis)]
     return grid_axis.first + (np.arange(grid_axis.cells) + offset) * grid_axis.spacing
 
 
 def field_attributes(variable, grid, /, **extra_attrs) -> dict[str, str]:
-    """The attributes of a field; empty ones are left out, and `extra_attrs` replace those of the same name.
+    """The attributes of a field, without empty ones; `extra_attrs` replace attributes of the same name.
 
-    Units with fractional powers are written after the long name, because UDUNITS does not know them.
+    Units with fractional powers are written after the long name, because UDUNITS does not support them.
     """
     has_fractional_powers, variable = "/" in variable.units, with_axis_names(variable, grid)
     attrs = {

@@ -1,4 +1,4 @@
-"""Time series at places: the files stations.nc, sections.nc and drifters.nc, which receive many records at a time."""
+"""Time series at places: stations.nc, sections.nc and drifters.nc, to which many records are appended at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...setup.setup import setup_of
 from .metadata import coordinates_of_places, define_variable
 from .record_file import RecordFile
 
-#: Records per chunk, and the largest number of values in a chunk; with many places a chunk has fewer records.
+#: Records per chunk, and the largest number of values in a chunk: with many places a chunk has fewer records.
 RECORDS_PER_CHUNK, MAX_CHUNK_VALUES = 1024, 2**20
 
 
@@ -24,12 +24,12 @@ class PointSeriesFile(RecordFile):
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        """Append the values [k, places] at k times, in s; all processes must call this together."""
+        """Append values [time, places] at `steps` and times `seconds`, s; all processes must call this together."""
         if len(steps):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
 
     def define_names(self, dataset, names: list[str], **attrs: str) -> None:
-        """Make the dimension of the places and the variable of their names, as UTF-8 bytes; `attrs` are added to it."""
+        """Define the dimension of the places, and a variable, with extra `attrs`, of their names as UTF-8 bytes."""
         encoded_names = [name.encode() for name in names]
         n_bytes = max(map(len, encoded_names))
         dataset.createDimension(self.dimension, len(names))
@@ -42,26 +42,26 @@ class PointSeriesFile(RecordFile):
         variable[:] = bytes_of_names
 
     def define_numbers(self, dataset, name: str, values: np.ndarray, attrs: dict) -> None:
-        """Make a variable with one number per place."""
+        """Write a variable with one number per place."""
         define_variable(dataset, name, (self.dimension,), attrs, values)
 
     def define_series(
         self, dataset, name: str, attrs: dict, coordinates: str, fill_value: float | bool = False
     ) -> None:
-        """Make a variable [time, places] with the names of its `coordinates`."""
+        """Define a variable [time, places]; `coordinates`: the names of its coordinate variables."""
         attrs = attrs | {"coordinates": coordinates, "cell_methods": "time: point"}
         self.define_in_time(dataset, name, attrs, fill_value)
 
     def define_in_time(self, dataset, name: str, attrs: dict, fill_value: float | bool) -> None:
-        """Make a variable [time, places]."""
+        """Define a variable [time, places] without coordinates."""
         n_places = len(dataset.dimensions[self.dimension])
         chunk = max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_places)), n_places
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, name_prefix: str = "", description_suffix: str = "") -> str:
-        """Make the coordinates of places, two arrays, and return their names.
+        """Write the coordinates of places, x and y [place], and return the names of their variables.
 
-        `name_prefix` and `description_suffix` are added to the names and to the long names.
+        `name_prefix` is added to these names, and `description_suffix` to the long names.
         """
         descriptions, names = coordinates_of_places(config.grid), []
         for axis, coordinate, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
@@ -139,7 +139,7 @@ class DriftersFile(PointSeriesFile):
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:
-    """The attributes of a quantity at a place, from its entry in VARIABLES; empty ones are left out."""
+    """The attributes of a quantity at a place, without empty ones."""
     model_variable = variable_in_run(name, config.physics)
     if has_lon_lat(config.grid):
         model_variable = with_eastward_names(model_variable)

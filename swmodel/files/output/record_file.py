@@ -1,4 +1,4 @@
-"""The base of files of records: define a new file, or continue an existing one."""
+"""The base class of files with records in time: it defines a new file, or continues an existing one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .static import static_differences, write_static
 
 
 class RecordFile(BackgroundFile, ABC):
-    """Base of the files with records in time. All processes call all methods together.
+    """Base of files with records in time. All processes must call all methods together.
 
     `keep`: function of a step that says whether to keep its record in an existing file; None: create a new file.
     FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file has fields (then also constant ones), whether it has intervals of means; records per chunk.
+    #: Whether the file has fields, also constant ones; whether it has time bounds for means; records per chunk.
     has_fields, has_time_bounds, records_per_chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
@@ -49,7 +49,7 @@ class RecordFile(BackgroundFile, ABC):
             self.submit(RecordWriter.write_static_checksums)
 
     def write_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
-        """Write a field of the new record from all parts [y, x], empty on processes without a part of the member."""
+        """Write a field of the new record; `local`: this process's part [y, x], empty if it has none of the member."""
         for first, rows in gather_row_ranges(self.transport, local, member):
             if rows is not None:
                 rows = np.array(rows, self.dtype)  # a copy, because the model may reuse the memory

@@ -1,4 +1,4 @@
-"""Snapshots and means of fields over time."""
+"""Records of fields: snapshots, means, and extremes since the start of the run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .static import define_static, land_masks, mark_missing
 
-#: The sea levels, and their attributes where ground may be dry.
+#: The fields of sea level, and the attributes that they have in addition if ground can be dry.
 LEVELS_ON_DRY_GROUND = ("eta", "sea_level")
 DRY_GROUND_ATTRIBUTES = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
 
 
 class Snapshots:
-    """The records of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
+    """The fields that a run records, CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
 
     `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents. A subclass also derives
     from the class that stores them: `RecordFile`, or `store.record_store.RecordStore`.
@@ -32,28 +32,29 @@ class Snapshots:
     def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
         """Append a record of the fields [y, x] of `record_variables` on this rank's block, by name.
 
-        NaN marks missing times and largest values. Means are missing before the first step. `member`: the member of an
-        ensemble, for an `OutputFile`; fields are empty on processes without a part of it.
+        NaN marks missing arrival times and maxima. A name that `fields` lacks, such as a mean at step 0, is
+        missing in the record. `member`: the member of an ensemble (`OutputFile` only); fields are empty on processes
+        without a part of it.
         """
         variables_and_fields = {
-            name: (row, fields[name]) for name, (row, _) in self.variables.items() if name in fields
+            name: (variable, fields[name]) for name, (variable, _) in self.variables.items() if name in fields
         }
         nbytes = len(variables_and_fields) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
-        for name, (row, local) in variables_and_fields.items():
+        for name, (variable, local) in variables_and_fields.items():
             local = np.asarray(local, self.dtype)
-            may_be_nan = row.units == "s" or name.endswith(MAXIMUM_SUFFIX)
+            may_be_nan = variable.units == "s" or name.endswith(MAXIMUM_SUFFIX)
             local = mark_missing(local, np.isnan(local) if may_be_nan else None)
-            local = mark_missing(local, self._land[row.location] if np.size(local) else None)
+            local = mark_missing(local, self._land[variable.location] if np.size(local) else None)
             self.write_field(name, local, **member)
         self.complete(step, seconds)
 
     def define_contents(self, dataset, config) -> None:
         define_grid(dataset, config.grid)
         define_static(dataset, config)
-        for name, (row, method) in self.variables.items():
+        for name, (variable, cell_methods) in self.variables.items():
             attrs = DRY_GROUND_ATTRIBUTES if "wet" in self.variables and name in LEVELS_ON_DRY_GROUND else {}
-            define_field(dataset, row, config, ("time",), name, cell_methods=method, **attrs)
+            define_field(dataset, variable, config, ("time",), name, cell_methods=cell_methods, **attrs)
 
 
 class OutputFile(Snapshots, RecordFile):
@@ -62,11 +63,12 @@ class OutputFile(Snapshots, RecordFile):
 
 def record_variables(config) -> dict[str, tuple[Variable, str]]:
     """{name of a field in each record: its variable and CF cell methods}."""
-    rows = {name: variable_in_run(name, config.physics) for name in (*config.output.fields, *config.output.means)}
-    variables = {name: (rows[name], "time: point") for name in config.output.fields}
-    variables |= {name + MEAN_SUFFIX: (rows[name], "time: mean") for name in config.output.means}
+    names = (*config.output.fields, *config.output.means)
+    variable_by_name = {name: variable_in_run(name, config.physics) for name in names}
+    variables = {name: (variable_by_name[name], "time: point") for name in config.output.fields}
+    variables |= {name + MEAN_SUFFIX: (variable_by_name[name], "time: mean") for name in config.output.means}
     since_start = "time: maximum (since the start of the run)"
     return variables | {
-        name: (row, since_start if name.endswith(MAXIMUM_SUFFIX) else "")
-        for name, row in maxima_variables(config.output).items()
+        name: (variable, since_start if name.endswith(MAXIMUM_SUFFIX) else "")
+        for name, variable in maxima_variables(config.output).items()
     }

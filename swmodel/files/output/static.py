@@ -19,7 +19,7 @@ from .metadata import FILL_VALUE, LOCATION_SUFFIXES, define_field, define_variab
 
 CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
 
-#: Grid spacings in m, which vary along one dimension at most: name -> (dimension, description).
+#: Grid spacings, m, which vary along at most one dimension: {name: (dimension, description)}.
 SPACING = {
     "dx_c": ("x_c", "size of the cells in x"),
     "dx_f": ("x_f", "distance in x between the centres on both sides of the faces"),
@@ -27,7 +27,7 @@ SPACING = {
     "dy_f": ("y_f", "distance in y between the centres on both sides of the faces"),
 }
 
-#: Replaces entries of SPACING on a sphere, because lengths in x vary from row to row there.
+#: Entries that replace those of SPACING on a sphere, where lengths in x vary from row to row.
 SPACING_ON_SPHERE = {
     "dx_c": ("y_c", "size of the cells in x, and distance in x between their centres"),
     "dx_f": ("y_f", "length of the cells' northern edges"),
@@ -39,7 +39,7 @@ TIDE_AXES = {"boundary_constituent": "constituent of the boundary tide", "bounda
 #: The name of the angle from eastward to the x axis.
 ANGLE_NAME = "angle"
 
-#: Geographic positions of the points, and the angle of the axes, for grids whose axes are not those of the Earth.
+#: Longitudes and latitudes of the points, and the angle of the axes, for grids whose axes are not east and north.
 GEOGRAPHIC_VARIABLES = {
     f"{prefix}{LOCATION_SUFFIXES[location]}": Variable(
         f"{prefix}{LOCATION_SUFFIXES[location]}", location, f"degrees_{direction}", word, f"{word} of the {points_name}"
@@ -54,12 +54,12 @@ GEOGRAPHIC_VARIABLES = {
 
 
 def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
-    """{location: mask [rows, columns] of the points that touch no water of the model, or None if all touch some}.
+    """{location: mask [rows, columns], True where a point touches no water of the model; None if all touch some}.
 
-    Cells outside open boundaries count as water only `with_boundary_cells`, for fields that have values there, such as
-    depth.
+    Cells outside open boundaries count as water only `with_boundary_cells`, for fields such as depth that have values
+    there.
     """
-    rows_and_columns = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)  # one more in each direction
+    rows_and_columns = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)  # and the next row and column
     water_mask = fields.water_mask if with_boundary_cells else fields.wet_mask
     shape = len(rows), len(columns)
     adjacent_water = fractions_around(Patch(water_mask(config, *rows_and_columns), (0, 0)))
@@ -68,17 +68,17 @@ def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict
 
 
 def land_mask(config, rows, columns) -> np.ndarray:
-    """True where the field `mask` is land; broadcasts to [rows, columns]."""
+    """True where the field `mask` is land; the array broadcasts to [rows, columns]."""
     return fields.evaluate(config, "mask", rows, columns) == 0
 
 
 def mark_missing(values: np.ndarray, is_missing: np.ndarray | None) -> np.ndarray:
-    """The values with FILL_VALUE where is_missing is true, or nowhere if it is None."""
+    """The values, replaced by FILL_VALUE where `is_missing` is true; None: no value is missing."""
     return values if is_missing is None else np.where(is_missing, np.asarray(FILL_VALUE, values.dtype), values)
 
 
 def define_static(dataset, config) -> None:
-    """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write those with one dimension."""
+    """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write the grid spacings."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (SPACING_ON_SPHERE if is_spherical(config.grid) else {})).items():
         length_at_points = lengths[name[:2]]
@@ -102,13 +102,13 @@ def define_static(dataset, config) -> None:
 
 
 def write_static(writer, config, first: int, last: int) -> None:
-    """Write rows [first, last) of the constant fields with a file's RecordWriter; calls must be in ascending order."""
+    """Write rows [first, last) of the constant fields with the RecordWriter `writer`, in ascending order of rows."""
     for name, values in static_rows(config, first, last):
         writer.write_static_rows(*array_and_indices(config, name), first, values)
 
 
 def static_differences(file, config, row_ranges) -> list[str]:
-    """A message for each constant field that a file has with other values than a run, compared in `row_ranges`."""
+    """A message for each constant field whose values in a file differ from those of a run, compared by `row_ranges`."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, indices = array_and_indices(config, name)
@@ -137,7 +137,7 @@ def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray
 
 
 def static_fields_on(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
-    """The constant fields as they are written, in rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
+    """The constant fields as they are written, for rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
     rows, columns = np.arange(*part[:2]), np.arange(*part[2:])
     is_land = land_mask(config, rows, columns)
     for name in static_fields(config):
@@ -151,7 +151,10 @@ def is_missing_on_land(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The constant fields [y, x]: also coefficients of terms that are not just numbers and not in the records."""
+    """{name: variable} of the constant fields [y, x], among them coefficients of terms that are fields, not numbers.
+
+    Coefficients that vary in time, or that the records contain, are left out.
+    """
     recorded = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in recorded and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
@@ -159,7 +162,7 @@ def static_fields(config) -> dict[str, Variable]:
 
 
 def geographic_coordinate(grid, name: str, rows, columns) -> np.ndarray:
-    """The field `name` of GEOGRAPHIC_VARIABLES at its points, in degrees [rows, columns]."""
+    """The field `name` of GEOGRAPHIC_VARIABLES at its points [rows, columns], degrees."""
     positions = points(grid, GEOGRAPHIC_VARIABLES[name].location, rows, columns)
     if name == ANGLE_NAME:
         return np.degrees(np.arctan2(positions.axis_angle[1], positions.axis_angle[0]))

@@ -1,4 +1,4 @@
-"""harmonics.nc of a run: amplitude and phase lag of each constituent of its fields, and their means."""
+"""harmonics.nc of a run: means of fields, and amplitude and phase lag of each of their tidal constituents."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ COMMENT = (
 
 
 def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str) -> None:
-    """Write the file of `HarmonicsAccumulator.constants` atomically; all processes call it together."""
+    """Write the `HarmonicsAccumulator.constants` to a file atomically; all processes must call this together."""
     tides, maps = harmonic_analysis(config), []
     for name, (mean, pairs) in constants.items():
         analysed = variable_in_run(name, config.physics)
         amplitudes, phases = (np.stack(values) for values in zip(*pairs, strict=True))
-        for what, long_name, units, values in (
+        for suffix, long_name, units, values in (
             ("mean", f"mean {analysed.long_name} of the analysis", analysed.units, mean),
             ("amplitude", f"amplitude of {analysed.long_name}", analysed.units, amplitudes),
             ("phase", f"phase lag relative to Greenwich of {analysed.long_name}", "degrees", phases),
         ):
-            maps.append((Variable(f"{name}_{what}", analysed.location, units, "", long_name), values))
+            maps.append((Variable(f"{name}_{suffix}", analysed.location, units, "", long_name), values))
     constituent_variables = {
-        "period": ("period", "h", [each.period / 3600 for each in tides.constituents]),
-        "nodal_factor": ("nodal factor f", "1", [each.nodal_factor for each in tides.constituents]),
-        "argument": ("V + u at the start", "rad", [each.phase for each in tides.constituents]),
+        "period": ("period", "h", [tide.period / 3600 for tide in tides.constituents]),
+        "nodal_factor": ("nodal factor f", "1", [tide.nodal_factor for tide in tides.constituents]),
+        "argument": ("V + u at the start", "rad", [tide.phase for tide in tides.constituents]),
     }
 
     def define(dataset) -> None:
@@ -41,10 +41,11 @@ def write_harmonics(path, config, transport, constants: dict[str, tuple], comman
         days = [step * config.time.dt / DAY_SECONDS for step in (tides.steps[0], tides.steps[-1])]
         dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(tides.steps), "comment": COMMENT})
         dataset.createDimension(CONSTITUENT_DIMENSION, len(tides.constituents))
-        names = np.array([each.name for each in tides.constituents], object)
+        names = np.array([tide.name for tide in tides.constituents], object)
         attrs = {"long_name": "constituent of the tide"}
         define_variable(dataset, CONSTITUENT_DIMENSION, (CONSTITUENT_DIMENSION,), attrs, names, str)
-        for name, (words, units, values) in constituent_variables.items():
-            define_variable(dataset, name, (CONSTITUENT_DIMENSION,), {"long_name": words, "units": units}, values)
+        for name, (long_name, units, values) in constituent_variables.items():
+            attrs = {"long_name": long_name, "units": units}
+            define_variable(dataset, name, (CONSTITUENT_DIMENSION,), attrs, values)
 
     write_maps(path, config, transport, maps, define, command_line, leading_dimension=CONSTITUENT_DIMENSION)

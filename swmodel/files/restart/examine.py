@@ -1,4 +1,4 @@
-"""Read what a restart file contains and check that it is intact."""
+"""Read what a restart file contains, and compare it with its checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER_ATTRIBUTES = ("step", "seconds", "mean_steps", "configuration_sha256", "s
 
 
 def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
-    """The checksum of those HEADER_ATTRIBUTES that a file has, and of its fields' `checksums`, {field: checksum}."""
+    """The checksum of the HEADER_ATTRIBUTES that a file has, and of its fields' `checksums`, {field: checksum}."""
     header_values = [to_text(attributes[name]) for name in HEADER_ATTRIBUTES if name in attributes]
     return hashlib.sha256(
         "\n".join([*header_values, *(f"{field} {checksum}" for field, checksum in sorted(checksums.items()))]).encode()
@@ -39,11 +39,10 @@ def field_checksum(variable) -> str:
 
 
 def examine(path, before_read=lambda nbytes: None) -> dict:
-    """The facts that a restart file holds about its run; they are reliable only if their list "damaged" is empty.
+    """The facts that a restart file holds about its run; they are reliable only if the list "damaged" is empty.
 
-    Each entry of "damaged" is a field's name paired with None, or DAMAGED_HEADER. The function raises an error of any
-    type if the file cannot be read or is not a restart file. It calls `before_read` with the size of the file in bytes
-    before it reads the fields.
+    Each entry of "damaged" is [name of a field, None] or DAMAGED_HEADER. The function raises an error of any type if the
+    file cannot be read or is not a restart file. It calls `before_read` with the number of bytes before it reads fields.
     """
     if os.path.isdir(path):
         return examine_store(path, before_read)
@@ -65,7 +64,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
 
 
 def examine_store(path, before_read) -> dict:
-    """As `examine`, for a Zarr store, which has checksums of its chunks and its metadata."""
+    """Like `examine`, for a Zarr store, which has checksums of its chunks and its metadata."""
     damaged = store.examine(path, before_read=before_read)["damaged"]
     attributes, documents = arrays.read_store_metadata(Path(path))
     attributes = {name: to_text(value) for name, value in attributes.items()}

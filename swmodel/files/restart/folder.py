@@ -1,4 +1,4 @@
-"""The restart files in a run folder: names, checks, and the choice of one to continue from."""
+"""The restart files in a run folder: their names, checks, and the choice of the file to continue from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..integrity import guard
 from ..run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, folder_contents, remove_path
 from ..store.draft_store import EARLIER_SUFFIX
 
-#: Suffixes of unused files: of a run that died while writing, or set aside by a resumed run.
+#: Suffixes of files that are not used: unfinished, because the writer was killed, or set aside by a resumed run.
 TEMPORARY_SUFFIX, UNUSED_SUFFIX = DRAFT_SUFFIX, ".unused"
 RESTART_OR_LEFTOVER_PATTERN = re.compile(
     rf"{RESTART_NAME_PATTERN.pattern}({TEMPORARY_SUFFIX}(\.journal)?|{UNUSED_SUFFIX}|{EARLIER_SUFFIX})?"
@@ -27,7 +27,15 @@ SUFFIXES = {"netcdf": ".nc", "zarr": ZARR_SUFFIX}
 
 
 class RestartFile(NamedTuple):
-    """An intact restart file: step, configuration (TOML), members (1 for a run), user's case, notes on records."""
+    """An intact restart file.
+
+    Attributes:
+        step: number of steps before it was written.
+        configuration: the configuration of the run, TOML.
+        members: number of members of an ensemble, 1 for a single run.
+        case_file: text of the file of a user's case, or "".
+        records: notes on records in time (`setup.fields.record_notes`).
+    """
 
     path: Path
     step: int = 0
@@ -42,7 +50,7 @@ def restart_path(directory, step: int, file_format: str = "netcdf") -> Path:
 
 
 def step_of(path: Path) -> int:
-    """The step in the name of a restart file; -1 for other names."""
+    """The step in the name of a restart file; -1 for any other file."""
     match = RESTART_NAME_PATTERN.fullmatch(path.name)
     return int(match[1]) if match else -1
 
@@ -70,9 +78,9 @@ def restart_examination(path) -> guard.FileToExamine:
 
 
 def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:
-    """The restart file to continue from, and remarks on newer damaged ones.
+    """The restart file to continue from, and remarks on newer but damaged files.
 
-    `name`: a path, or the name of a file in restart/; None: the newest intact one. FilesError: no file is intact.
+    `name`: a path, or the name of a file in restart/; None: the newest intact file. FilesError: there is no intact file.
     """
     if name is not None:
         path_in_folder = Path(directory) / RESTART_FOLDER / name
@@ -105,7 +113,7 @@ def check_initial_restart(path, directory) -> None:
 
 
 def require_same_run(config, restart: RestartFile, task: str = "run") -> None:
-    """Raise ConfigError, with a line for each difference, unless a restart file has this task and configuration."""
+    """Raise ConfigError, with a line per difference, unless a restart file is from this task and configuration."""
     is_ensemble = task == "ensemble"
     select_decisive = ensemble_values_fixed_on_resume if is_ensemble else values_fixed_on_resume
     problems = differences(restart.configuration, to_toml(config), select_decisive)
@@ -116,7 +124,7 @@ def require_same_run(config, restart: RestartFile, task: str = "run") -> None:
 
 
 def set_aside_later_files(directory, step: int) -> None:
-    """Rename the restart files beyond `step`, because the run continues from there and writes them again."""
+    """Rename the restart files of steps after `step`, because the run continues from `step` and writes them again."""
     for path in list_restart_files(directory):
         if step_of(path) > step:
             unused = path.with_name(path.name + UNUSED_SUFFIX)
@@ -125,7 +133,7 @@ def set_aside_later_files(directory, step: int) -> None:
 
 
 def remove_old_files(directory, step: int) -> None:
-    """Keep the restart file of `step` and the one before; remove all others, including unfinished ones."""
+    """Keep the restart file of `step` and the one before; remove all other restart files, also unfinished ones."""
     latest = [path for path in list_restart_files(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTART_FOLDER).iterdir():
         if RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name) and path not in latest:

@@ -12,7 +12,7 @@ from ..store import arrays
 
 @contextlib.contextmanager
 def open_restart(path) -> Iterator:
-    """The fields by name, while open: an h5py.File or {name: zarr.Array}, both of which support indexing.
+    """A context that yields the fields by name: an h5py.File, or {name: zarr.Array} for a store.
 
     OSError, or for a store also ValueError: the file cannot be read.
     """

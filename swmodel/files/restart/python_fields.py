@@ -1,4 +1,4 @@
-"""Fields from Python in restart files, so that a run can continue without its script."""
+"""Fields from Python in restart files, so that a run can be continued without the script that started it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from ...setup.fields.record_notes import IN_TIME_LABEL
 from ..integrity.checksums import to_text
 from .open import open_restart
 
-#: The prefix of the name of such a field in a file, and its attribute with the recorded checksum.
+#: The prefix of the names of fields from Python in a file, and the attribute that holds the recorded checksum.
 FIELD_PREFIX, RECORDED_CHECKSUM_ATTRIBUTE = "python_", "recorded_sha256"
 
 
 def with_stored_fields(config, path):
-    """The configuration with fields from Python, if missing from a restart file. FilesError: it has no such field."""
+    """The configuration, with those fields from Python that it lacks read from the restart file `path`.
+
+    FilesError: the file lacks such a field, for example because the field varies in time.
+    """
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
         return config
     case_names = (name for name in missing if is_time_varying_field(getattr(type(config.case), array_of(name), None)))
     sources = {name: PythonField(None, varies_in_time=True) for name in case_names}
-    for name in (words[0] for words in map(str.split, python.fields) if IN_TIME_LABEL in words):
+    for name in (entry[0] for entry in map(str.split, python.fields) if IN_TIME_LABEL in entry):
         if name in missing and name not in sources:
             raise FilesError(
                 f"{path}: {name} varies in time and comes from Python; continue the run from Python, with "
@@ -47,7 +50,7 @@ def with_stored_fields(config, path):
 
 
 def names_in_file(config, name: str) -> dict[str, str]:
-    """{name in the file: location} of a field; both locations for a vector component with rotated axes."""
+    """{name in the file: location} of a field; two entries for a component of a vector on a grid with rotated axes."""
     key = FIELD_PREFIX + name
     main_location = location_of(name)
     other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else ()
@@ -56,20 +59,20 @@ def names_in_file(config, name: str) -> dict[str, str]:
 
 
 def field_names(config) -> dict[str, tuple[str, str]]:
-    """{name in the file: (name, location)} of all fields from Python, without those that vary in time."""
+    """{name in the file: (name, location)} of all fields from Python that do not vary in time."""
     names = [name for name in config.python.names if not varies_in_time(config, name)]
     return {key: (name, location) for name in names for key, location in names_in_file(config, name).items()}
 
 
 def local_fields(config, block) -> dict[str, np.ndarray]:
-    """The fields from Python, float64 [y, x] on a block, by their names in the file."""
+    """{name in the file: values on the block, float64 [y, x]} of the fields from Python."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
     def values(name, location):
         read = source_of(config, name).read(rows, columns, location=location)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
-    return {key: values(*each) for key, each in field_names(config).items()}
+    return {key: values(name, location) for key, (name, location) in field_names(config).items()}
 
 
 def variable_of(config, key: str) -> Variable:

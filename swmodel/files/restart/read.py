@@ -1,4 +1,4 @@
-"""Read a restart file: rank 0 checks that it is intact; then each rank reads its block, or its members."""
+"""Read a restart file: rank 0 checks that it is intact; then each rank reads its block of the fields."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class LoadedRestart(NamedTuple):
     """This process's part of a restart file; the fields are arrays made by `transport.make_arrays`.
 
     Attributes:
-        carry: state and memory, as fields [y, x] or for an ensemble [members, y, x], and step number.
-        accumulator_fields: fields of accumulators, and the number of steps in the means, by their names in the file.
-        path, step: the file, and the step after which it was written.
+        carry: state, memory and step number; fields are [y, x] or, in an ensemble, [members, y, x].
+        accumulator_fields: fields of accumulators and the number of steps in the means, by name in the file.
+        path, step: the file, and the number of steps before it was written.
         config: the configuration of the run that wrote the file, without its case.
-        substeps: number of substeps per step when the memory was stored, see `model.substeps`.
+        substeps: number of substeps per step for which the memory is valid, see `model.substeps`.
     """
 
     carry: Any  # a Carry
@@ -38,9 +38,10 @@ class LoadedRestart(NamedTuple):
 
 
 def read(path, setup: Setup, transport) -> LoadedRestart:
-    """Read the fields of this rank; all ranks call it together, with the path on rank 0.
+    """Read this rank's part of a restart file; all ranks must call this together. Only rank 0 needs the path.
 
-    FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ.
+    FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ from
+    those of the run.
     """
     members = transport.block.members.axis_size
     facts, problem = transport.broadcast(_examine_for_run(path, setup, members) if transport.rank == 0 else None)
@@ -54,7 +55,7 @@ def read(path, setup: Setup, transport) -> LoadedRestart:
         parts = {
             name: file[name][tuple(block_slices[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names
         }
-        # The types of zarr specify a byte order, and netCDF4 refuses such types for new variables.
+        # Data types of zarr specify a byte order, and netCDF4 refuses such types for new variables.
         return {name: values.view(values.dtype.newbyteorder("=")) for name, values in parts.items()}
 
     with open_restart(facts["path"]) as file:
@@ -79,13 +80,13 @@ def _examine_for_run(path, setup: Setup, members: int) -> tuple[dict | None, str
     previous_setup = setup_of(from_toml(facts["configuration"], Case))
     values_in_file, values_of_run = (
         {
-            "cells": each.shape,
-            "dtype": each.config.run.dtype,
-            "state": ", ".join(each.scheme.state_type._fields),
-            "members": count,
-            **each.config.time.model_dump(),
+            "cells": compared_setup.shape,
+            "dtype": compared_setup.config.run.dtype,
+            "state": ", ".join(compared_setup.scheme.state_type._fields),
+            "members": n_members,
+            **compared_setup.config.time.model_dump(),
         }
-        for each, count in ((previous_setup, facts["members"]), (setup, members))
+        for compared_setup, n_members in ((previous_setup, facts["members"]), (setup, members))
     )
     differences = [
         f"{name} is {values_in_file[name]}, not {value}"

@@ -1,4 +1,4 @@
-"""The schedule of a run's restart files, of which two are kept."""
+"""Writing of restart files during a run, which keeps the two newest."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .write import contents_of, write
 
 
 class RestartWriter:
-    """Writes restart/ in a run folder, at the intervals of `model.config.restart`.
+    """Writes restart files into restart/ of a run folder, at the intervals of `model.config.restart`.
 
-    `config`: the recorded configuration; `newest_step`: step of the newest file in the folder, -1: none.
+    `config`: the configuration to record; `newest_step`: step of the newest file in the folder, -1 if there is none.
     """
 
     def __init__(self, model, config, directory, command_line: str = "", newest_step: int = -1):
@@ -26,19 +26,22 @@ class RestartWriter:
         self._last_write_time = time.monotonic()
 
     def is_due(self, step: int) -> bool:
-        """Whether a restart file is due after `step` steps: by the interval, or as the last one."""
+        """Whether a restart file is due after `step` steps: because of the interval, or at the end of the run."""
         return step == self._schedule.last_step or (step > 0 and self._schedule.is_regular(step))
 
     def next(self, step: int) -> int:
         return self._schedule.next(step)
 
     def is_overdue(self) -> bool:
-        """Whether a restart file is due by the clock of this rank."""
+        """Whether the interval of wall-clock time since the last restart file has passed, by the clock of this rank."""
         every = self.options.every_wall
         return every is not None and time.monotonic() - self._last_write_time >= every
 
     def write(self, accumulator_fields: dict) -> float:
-        """Write the file of the current step unless it exists; all ranks call it. Returns the seconds that it took."""
+        """Write the restart file of the current step unless it exists, and return the seconds that this took.
+
+        All ranks must call this together.
+        """
         start, step = time.monotonic(), self.model.step
         if step != self.newest_step:
             path = folder.restart_path(self.directory, step, self.options.format)
@@ -51,7 +54,7 @@ class RestartWriter:
 
 
 def write_restart(path, model, config, accumulator_fields: dict, command_line: str = "") -> None:
-    """Write a model as a restart file, with fields of its accumulators and the recorded configuration."""
+    """Write the state of a model and the fields of its accumulators to a restart file; `config`: the one to record."""
     if not Path(path).name:
         raise WriteError(f"{Path(path)} cannot be written: it is a folder")
     records, substeps = model.restart_notes(), model.substeps

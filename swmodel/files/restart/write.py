@@ -1,7 +1,7 @@
 """Write a restart file, which is verified and appears complete or not at all.
 
-A NetCDF file is written by rank 0, which gathers blocks of rows; a Zarr store is written by all processes. The file of
-an ensemble has the carries of all members, along a leading axis.
+Rank 0 writes a NetCDF file and gathers ranges of rows for it; all processes write a Zarr store. In a restart file of an
+ensemble, fields have a leading axis of members.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .examine import CHECKSUM_ATTRIBUTE, HEADER_CHECKSUM_ATTRIBUTE, examine, hea
 
 MEMORY_SUFFIX = "_memory"
 
-#: Extremes of a field since the start of the run, by the suffix of their names; the pattern of such names.
+#: Extremes of a field since the start of the run, {suffix of the name: description}, and the pattern of their names.
 EXTREMES = {
     MAXIMUM_SUFFIX: "largest value",
     f"{MAXIMUM_SUFFIX}_step": "step of the largest value",
@@ -43,17 +43,18 @@ MEMBERS_DIMENSION = "realization"
 
 
 class RestartContents(NamedTuple):
-    """The contents of a restart file: numbers, and fields by their names in the file.
+    """The contents of a restart file.
 
     Attributes:
-        fields: h, u, v, memories of the time stepper (h_memory1), means since the last record (eta_mean), extremes
-            since the start (eta_max, eta_max_step, eta_arrival_step), and harmonic sums (eta_harmonic0). Positions of
-            drifters (drifter_row) are NumPy arrays [n], which all processes have.
-        step: number of steps done.
+        fields: fields by their names in the file: the state (h, u, v, ...), memory of the time stepper (h_memory1),
+            means since the last record (eta_mean), extremes since the start (eta_max, eta_max_step, eta_arrival_step)
+            and harmonic sums (eta_harmonic0). Positions of drifters (drifter_row) are NumPy arrays [drifter], complete
+            on each process.
+        step: number of steps since the start of the run.
         seconds: model time, s.
         mean_steps: number of steps in the means.
         records: notes on records in time, see `setup.fields.record_notes`.
-        substeps: number of substeps that the memory of the time stepper is for, see `model.substeps`.
+        substeps: number of substeps per step for which the memory is valid, see `model.substeps`.
     """
 
     fields: dict[str, np.ndarray]
@@ -74,7 +75,9 @@ def contents_of(
 
 
 def write(path, contents: RestartContents, config, transport, command_line: str, get: Callable) -> None:
-    """Write a restart file; all ranks call it. FilesError: it could not be written; an earlier file is unchanged.
+    """Write a restart file; all ranks must call this together.
+
+    FilesError: the file could not be written; an existing file is unchanged.
 
     `get`: function of a field that returns this process's part of it.
     """
@@ -95,7 +98,7 @@ def write(path, contents: RestartContents, config, transport, command_line: str,
 
 
 def write_store(path, local_fields, names: list[str], config, transport, define, needed_bytes: int) -> None:
-    """Write a Zarr store by all processes; `local_fields`: pairs of a name and this process's part of a field."""
+    """Write a Zarr store from all processes; `local_fields`: pairs of a name and this process's part of a field."""
 
     def define_all(dataset):
         define(dataset)
@@ -113,17 +116,17 @@ def write_store(path, local_fields, names: list[str], config, transport, define,
 
 
 def write_file(path, local_fields, names: list[str], transport, define, needed_bytes: int) -> None:
-    """Write a NetCDF file by rank 0; arguments as for `write_store`."""
+    """Write a NetCDF file on rank 0; arguments as for `write_store`."""
     digests = {name: hashlib.sha256() for name in names}
 
     def write_piece(records, name: str, index: tuple[slice, ...], values: np.ndarray):
-        """Write a piece of a field; pieces come in ascending order, as the checksum requires."""
+        """Write a piece of a field; pieces must come in ascending order of rows, because of the checksum."""
         values = np.ascontiguousarray(values)
         digests[name].update(values)
         records.file[name][index] = values
 
     def write_checksums(records):
-        checksums = {name: total.hexdigest() for name, total in digests.items()}
+        checksums = {name: digest.hexdigest() for name, digest in digests.items()}
         for name, checksum in checksums.items():
             set_text_attribute(records.file[name], CHECKSUM_ATTRIBUTE, checksum)
         set_text_attribute(records.file, HEADER_CHECKSUM_ATTRIBUTE, header_checksum(records.file.attrs, checksums))
