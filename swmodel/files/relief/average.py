@@ -1,9 +1,9 @@
-"""Depth, sea fraction and height of land in the cells of a grid: means of a relief over their area.
+"""Depth, sea fraction and height of land in the cells of a grid: area means of a relief.
 
-Where grid and relief are both in longitude and latitude, or in one projection, each value of the relief stands for a
-cell that reaches half way to its neighbours. Its weight is the exact area, on the sphere or in the projection, of the
-overlap with a grid cell. Cells whose axes are not those of the relief, or smaller than the spacing of the relief, use
-the mean over samples in them, interpolated bilinearly at their positions in the relief.
+If grid and relief are both in longitude and latitude, or in the same projection, each value of the relief represents a
+cell that reaches half way to the neighbouring values. Its weight in the mean over a grid cell is the exact area, on the
+sphere or in the projection, in which both cells overlap. If the axes of grid and relief differ, or the grid cells are
+smaller than the spacing of the relief, the mean is taken over samples in each grid cell, interpolated bilinearly.
 """
 
 from __future__ import annotations
@@ -28,31 +28,35 @@ from .source import Relief, ReliefAxis, ReliefError
 #: Maximum number of values of the relief, or of samples, in memory at a time.
 MAX_VALUES = 2**24
 
-#: Number of samples along a side of a cell: the minimum, and the number per step of the relief in it.
+#: Number of samples along a side of a grid cell: the minimum, and the number per spacing of the relief.
 MIN_SAMPLES_PER_SIDE, SAMPLES_PER_RELIEF_STEP = 3, 2
 
-#: Largest relative difference of equal numbers.
+#: Largest relative difference between numbers that count as equal.
 RELATIVE_TOLERANCE = 1e-6
 
 
 def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean depth of the sea, m, sea fraction and mean height of land, m, of each cell [ny, nx]; zero for none."""
+    """Mean depth of the sea, m, sea fraction, and mean height of land, m, in each cell [ny, nx]; 0 if there is none."""
     has_same_axes = are_same_frames(frame_of(grid), relief.frame)
     integrate = integrate_overlaps if has_same_axes and not is_coarse(relief, grid) else integrate_samples
-    volume, sea, land_volume, whole = (np.concatenate(each) for each in zip(*integrate(relief, grid), strict=True))
-    land = whole - sea
-    height = np.divide(land_volume, land, out=np.zeros_like(sea), where=land > RELATIVE_TOLERANCE * whole)
-    return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole, height
+    volume, sea_area, land_volume, cell_area = (
+        np.concatenate(bands) for bands in zip(*integrate(relief, grid), strict=True)
+    )
+    land_area = cell_area - sea_area
+    has_land = land_area > RELATIVE_TOLERANCE * cell_area
+    height = np.divide(land_volume, land_area, out=np.zeros_like(sea_area), where=has_land)
+    depth = np.divide(volume, sea_area, out=np.zeros_like(sea_area), where=sea_area > 0)
+    return depth, sea_area / cell_area, height
 
 
 def is_coarse(relief: Relief, grid) -> bool:
     """Whether the spacing of the relief is wider than the cells of the grid."""
     sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
-    return any(size < (1 - RELATIVE_TOLERANCE) * line.max_spacing for size, line in sizes)
+    return any(size < (1 - RELATIVE_TOLERANCE) * axis.max_spacing for size, axis in sizes)
 
 
 def cell_sizes(relief: Relief, grid) -> list[float]:
-    """The size of cells along x and y, in the unit of the relief's positions; about that in the middle of the grid."""
+    """The size of grid cells along x and y, in the unit of the relief; converted for the middle of the grid."""
     sizes = [axis.spacing for axis in axes(grid)]
     if axes(grid).x.unit == relief.x.unit:
         return sizes
@@ -64,11 +68,11 @@ def cell_sizes(relief: Relief, grid) -> list[float]:
 
 
 def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For each band of rows, volume and area of the sea, volume of the land and the whole area of each cell."""
-    along_x, along_y = axes(grid)
-    weights_x, columns = overlap_weights(relief, "x", np.linspace(*along_x.edges, along_x.cells + 1))
-    weights_y, rows = overlap_weights(relief, "y", np.linspace(*along_y.edges, along_y.cells + 1))
-    rows_per_band = max(1, int(MAX_VALUES / len(columns) / (along_y.spacing / relief.y.max_spacing + 2)))
+    """For each band of rows: volume and area of the sea, volume of the land, and area of each cell, from overlaps."""
+    x_axis, y_axis = axes(grid)
+    weights_x, columns = overlap_weights(relief, "x", np.linspace(*x_axis.edges, x_axis.cells + 1))
+    weights_y, rows = overlap_weights(relief, "y", np.linspace(*y_axis.edges, y_axis.cells + 1))
+    rows_per_band = max(1, int(MAX_VALUES / len(columns) / (y_axis.spacing / relief.y.max_spacing + 2)))
     for first in range(0, grid.ny, rows_per_band):
         weights = weights_y[first : first + rows_per_band]
         used = np.unique(weights.indices)
@@ -80,7 +84,7 @@ def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]
 def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
     """The overlaps of grid cells with cells around the relief's points along "x" or "y", and the points' indices.
 
-    The overlaps are a sparse matrix [cells, points]; those along latitudes are differences of sines, which are
+    The overlaps are a sparse matrix [cells, points]. Along latitudes they are differences of sines, which are
     proportional to areas on a sphere. `cell_edges`: ascending, in the unit of the relief. ReliefError: cells lie beyond
     the relief.
     """
@@ -105,21 +109,21 @@ def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
     cuts = np.unique(np.concatenate([cell_edges, edges[(edges > cell_edges[0]) & (edges < cell_edges[-1])]]))
     middles = 0.5 * (cuts[1:] + cuts[:-1])
     cell = np.clip(np.searchsorted(cell_edges, middles, side="right") - 1, 0, len(cell_edges) - 2)
-    place = np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(point_numbers) - 1)
-    used, column = np.unique(place, return_inverse=True)  # ascending positions, wherever the longitudes of a file begin
+    point = np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(point_numbers) - 1)
+    used, column = np.unique(point, return_inverse=True)  # ascending, wherever the longitudes of a file begin
     shape = len(cell_edges) - 1, len(used)
     return coo_array((np.diff(measure(cuts)), (cell, column)), shape=shape).tocsr(), point_numbers[used]
 
 
 def full_circles_to(position, axis: ReliefAxis):
-    """The multiple of 360 degrees that moves the first edge of longitudes to at most one circle before a position."""
+    """The multiple of 360 degrees that moves the first edge of longitudes to at most one circle west of a position."""
     return FULL_CIRCLE_DEGREES * np.floor(
         (position - axis.edges[0]) / FULL_CIRCLE_DEGREES + RELATIVE_TOLERANCE * axis.max_spacing / FULL_CIRCLE_DEGREES
     )
 
 
 def raise_not_covered(relief: Relief, name: str, position: float):
-    """Raise ReliefError for a position along "x" or "y" beyond the relief."""
+    """Raise ReliefError for a `position` along "x" or "y" that lies beyond the relief."""
     axis = getattr(relief, name)
     ends = axis.edges[[0, -1]]
     if axis.name == "lon":
@@ -132,7 +136,7 @@ def raise_not_covered(relief: Relief, name: str, position: float):
 
 
 def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """Like `integrate_overlaps`, from samples spread over the cells."""
+    """Like `integrate_overlaps`, but from samples spread over each cell; areas are relative."""
     n_samples = samples_per_side(relief, grid)
     rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
     for samples_shape, y, *positions in sample_points(relief, grid, n_samples, rows_per_band):
@@ -140,11 +144,11 @@ def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
         width = np.cos(np.radians(y)) if is_spherical(grid) else np.ones_like(y)
         area = np.broadcast_to(width[:, None], sea_fraction.shape)
         densities = area * depth * sea_fraction, area * sea_fraction, area * height * (1 - sea_fraction), area
-        yield tuple(each.reshape(samples_shape).sum(axis=(1, 3)) for each in densities)
+        yield tuple(density.reshape(samples_shape).sum(axis=(1, 3)) for density in densities)
 
 
 def part_of_grid(grid, first: int, last: int):
-    """The rows [first, last) of a grid, as a grid."""
+    """Rows [first, last) of a grid, as a grid."""
     start, size = ("northing", "dy") if grid.crs else ("south", "dlat")
     position = getattr(grid, start) + int(first) * getattr(grid, size)
     return grid.model_copy(update={start: position, "ny": int(last - first)})
@@ -153,14 +157,14 @@ def part_of_grid(grid, first: int, last: int):
 def samples_per_side(relief: Relief, grid) -> list[int]:
     sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
     return [
-        max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * size / np.diff(line.points).min()))
-        for size, line in sizes
+        max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * size / np.diff(axis.points).min()))
+        for size, axis in sizes
     ]
 
 
 def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
-    """For each band of rows, the shape [rows, ky, nx, kx] of samples, their y along the grid's axis, and their
-    positions along x and y of the relief, which broadcast to [y, x].
+    """For each band of rows: the shape [rows, ky, nx, kx] of the samples, with ky by kx samples per cell, their y along
+    the grid's axis, and their positions along x and y of the relief, which broadcast to [y, x].
     """
     grid_axes, frame = axes(grid), frame_of(grid)
     x = grid_axes.x.edges[0] + (np.arange(grid.nx * n_samples[0]) + 0.5) * grid_axes.x.spacing / n_samples[0]
@@ -189,7 +193,7 @@ def sample_sea(relief: Relief, grid) -> np.ndarray:
 
 
 def at_nearest_points(read: Callable, relief: Relief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The values that `read(rows, columns)` has at the relief's points nearest to positions, which may broadcast."""
+    """The values of `read(rows, columns)` at the relief's points nearest to positions x and y, which may broadcast."""
     brackets = bracket(relief, "y", y), bracket(relief, "x", x)
     j, i = (np.where(part < 0.5, low, high) for low, high, part in brackets)
     rows, columns = np.unique(j), np.unique(i)
@@ -197,7 +201,7 @@ def at_nearest_points(read: Callable, relief: Relief, x: np.ndarray, y: np.ndarr
 
 
 def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth, sea fraction and height of land at positions, which may broadcast, interpolated bilinearly."""
+    """Depth, m, sea fraction, and height of land, m, interpolated bilinearly to positions, which may broadcast."""
     i0, i1, fraction_x = bracket(relief, "x", x)
     j0, j1, fraction_y = bracket(relief, "y", y)
     rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])
@@ -211,7 +215,7 @@ def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
 
 
 def bracket(relief: Relief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Indices of the relief's points before and after positions, and the fraction of the step from the first."""
+    """Indices of the relief's points before and after each position, and the fraction of the way between them."""
     axis = getattr(relief, name)
     points, edges, count = axis.points, axis.edges, len(axis.points)
     if axis.name == "lon":

@@ -1,4 +1,4 @@
-"""Land and sea of a grid: small cut-off seas and bays of one cell become land; low land by the sea may flood."""
+"""Land and sea of a grid: small cut-off seas and narrow bays become land; low land by the sea may flood."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: A sea with more cells than this fraction of the largest is kept, too.
+#: A sea is kept if it has more cells than this fraction of the largest sea.
 MIN_RELATIVE_SEA_SIZE = 0.5
 
 
 class MaskChange(NamedTuple):
-    """A change between water and land: its kind (isthmus, ...), number of cells, and one cell."""
+    """A change between water and land: its kind (isthmus, ...), number of cells, and row and column of one of them."""
 
     kind: str
     n_cells: int
@@ -20,18 +20,18 @@ class MaskChange(NamedTuple):
 
 
 def close_seas_and_bays(wet: np.ndarray, is_periodic: bool, cells_to_keep=()) -> tuple[np.ndarray, list[MaskChange]]:
-    """The mask without bays and without seas that are cut off from the largest, and the changes.
+    """The mask without bays and without small seas that are cut off from the largest, and the changes.
 
-    Both seas of a region with two large ones are kept, as around Central America, and so are seas that contain
-    `cells_to_keep`. A bay is a cell with water on one side only; narrow inlets are closed cell by cell. `is_periodic`:
-    whether the last column is a neighbour of the first.
+    If a region has two large seas, as around Central America, both are kept. Seas that contain `cells_to_keep` are also
+    kept. A bay is a cell with water on at most one side; narrow inlets are closed cell by cell. `is_periodic`: whether
+    the last column is a neighbour of the first.
     """
     seas = label_connected(wet, is_periodic)
     sizes = np.bincount(seas.ravel())
     sizes[0] = 0
     labels_to_keep = {
         *np.flatnonzero(sizes > MIN_RELATIVE_SEA_SIZE * sizes.max()),
-        *(seas[at] for at in cells_to_keep),
+        *(seas[cell] for cell in cells_to_keep),
     } - {0}
     without_small_seas = np.isin(seas, list(labels_to_keep))
     without_small_bays = remove_bays(without_small_seas, is_periodic)
@@ -42,16 +42,16 @@ def close_seas_and_bays(wet: np.ndarray, is_periodic: bool, cells_to_keep=()) ->
 
 
 def list_changes(mask: np.ndarray, is_periodic: bool, kind: str) -> list[MaskChange]:
-    """The connected parts of a mask, the largest first."""
+    """The connected parts of a mask as changes of one `kind`, the largest first."""
     labels = label_connected(mask, is_periodic)
-    part, first, cells = np.unique(labels, return_index=True, return_counts=True)
-    rows, columns = np.unravel_index(first, labels.shape)
-    found = zip(cells[part > 0].tolist(), rows[part > 0].tolist(), columns[part > 0].tolist(), strict=True)
-    return sorted((MaskChange(kind, *one) for one in found), key=lambda one: -one.n_cells)
+    part, first_cell, n_cells = np.unique(labels, return_index=True, return_counts=True)
+    rows, columns = np.unravel_index(first_cell, labels.shape)
+    parts = zip(n_cells[part > 0].tolist(), rows[part > 0].tolist(), columns[part > 0].tolist(), strict=True)
+    return sorted((MaskChange(kind, *values) for values in parts), key=lambda change: -change.n_cells)
 
 
 def label_connected(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
-    """Numbers of connected parts, from 1 on, zero on land [ny, nx]."""
+    """The number of the connected part that each water cell belongs to, from 1 on; 0 on land, [ny, nx]."""
     from scipy import ndimage
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -67,7 +67,10 @@ def label_connected(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
 
 
 def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
-    """The mask after cells with water on at most one side are removed repeatedly; water continues beyond its edges."""
+    """The mask after repeated removal of cells with water on at most one side.
+
+    Beyond an edge that is not periodic, a cell has a neighbour like itself.
+    """
     from scipy.ndimage import convolve1d
 
     while True:
@@ -80,14 +83,14 @@ def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
 
 
 def floodable_land(wet: np.ndarray, height: np.ndarray, max_height: float, is_periodic: bool) -> np.ndarray:
-    """Land cells no higher than `max_height`, m, that are connected to water through such cells."""
+    """The land cells no higher than `max_height`, m, that are connected to water through such cells."""
     low = ~wet & (height <= max_height)
     labels = label_connected(wet | low, is_periodic)
     return low & np.isin(labels, labels[wet])
 
 
 def smooth_depth(depth: np.ndarray, wet: np.ndarray, is_periodic: bool, n_passes: int) -> np.ndarray:
-    """Depths smoothed `n_passes` times with weights 1, 2, 1 along x and y; cells not `wet` have no weight."""
+    """Depths smoothed `n_passes` times with weights 1, 2, 1 along x and y, using only cells that are `wet`."""
 
     def weighted_sum(field, axis):
         mode = "wrap" if is_periodic and axis == 1 else "constant"

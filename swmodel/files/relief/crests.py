@@ -1,8 +1,8 @@
-"""Crests of dikes, walls and narrow ridges: the height at which water passes a cell that is wider than they are.
+"""Crests of dikes, walls and ridges that are narrower than a cell: the height at which water passes the cell.
 
-The mean height of a cell hides what stops water in it. A cell has a crest if every path through it along x, or along y,
-from sample to neighbouring sample of the relief, rises above both of its ends. Oblique walls need not close a cell, but
-they separate neighbouring cells: one of the two is raised to the lowest pass between the low grounds of both.
+The mean height of a cell hides a dike in it. A cell has a crest if every path through it along x, or along y, from
+sample to neighbouring sample of the relief, rises above both ends of the path. An oblique wall need not close a cell,
+but it separates neighbouring cells: one of the two is raised to the lowest pass between the low grounds of both.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .source import Relief
 #: Minimum height of a crest above the mean height of its cell, and above both ends of the path through it, m.
 MIN_CREST_METRES = 0.5
 
-#: The neighbours of a sample in a stack of windows [n, y, x]: those that share sides.
+#: The neighbours of a sample in a stack of windows [n, y, x]: samples of the same window that share a side with it.
 SIDE_NEIGHBOURS = np.array([[[0, 0, 0]] * 3, [[0, 1, 0], [1, 1, 1], [0, 1, 0]], [[0, 0, 0]] * 3])
 
 
 def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, floodable: np.ndarray) -> np.ndarray:
-    """The height of the crest in each cell of low land, m [ny, nx]; NaN in cells without one.
+    """The height of the crest in each cell of low land, m [ny, nx]; NaN in cells without a crest.
 
     If a cell has a crest along x and another along y, the higher one counts. A crest between sea and land within a
-    water cell is assigned to the neighbour on the landward side. Crests below sea level are left out. Afterwards no
-    path from cell to cell is lower than in the relief by more than MIN_CREST_METRES (`lowest_passes`).
+    water cell is assigned to the neighbour on the landward side. Crests below sea level are left out. Afterwards the
+    pass between neighbouring cells is lower than in the relief by at most MIN_CREST_METRES (`lowest_passes`).
 
     Args:
         height: mean height of the land of each cell, m.
@@ -64,9 +64,9 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
 def raise_to_passes(
     crest_height: np.ndarray, ground: np.ndarray, floodable: np.ndarray, pair_passes: np.ndarray
 ) -> np.ndarray:
-    """Raise crests, m [ny, nx], to the `lowest_passes`.
+    """Raise crests, m [ny, nx], to the `lowest_passes`, `pair_passes`.
 
-    In a pair of floodable cells, the one with more high samples is raised.
+    In a pair of floodable cells, the cell with the larger fraction of high samples is raised.
     """
     level = np.fmax(ground, crest_height)
     for one, other, top, fraction_of_one, fraction_of_other in pair_passes[
@@ -74,7 +74,7 @@ def raise_to_passes(
     ].tolist():
         pair = [(fraction_of_one, int(one)), (fraction_of_other, int(other))]
         if max(level.flat[cell] for _, cell in pair) < top - MIN_CREST_METRES:
-            cell = max(each for each in pair if floodable.flat[each[1]])[1]
+            cell = max(candidate for candidate in pair if floodable.flat[candidate[1]])[1]
             level.flat[cell] = crest_height.flat[cell] = top
     return crest_height
 
@@ -82,16 +82,17 @@ def raise_to_passes(
 def lowest_passes(
     heights, ground, wet, floodable, is_periodic: bool, first_row: int, row_range: tuple[int, int]
 ) -> np.ndarray:
-    """Pairs of neighbouring cells, at least one of them low land, with higher ground between their low grounds.
+    """Pairs of neighbouring cells, at least one of which is low land, with higher ground between their low grounds.
 
     The pass of a pair is the height of the lowest path from one low ground to the other, through these cells and those
     around them.
 
     Args:
-        heights: of the samples in the cells, m [rows, ky, nx, kx].
-        ground: of the cells, m [rows, nx], zero for water.
-        first_row: the row of the grid that is the first one of these arrays.
-        row_range: first and one past the last row of the grid; pairs are returned whose first cell is in these rows.
+        heights: heights of the samples in the cells, m [rows, ky, nx, kx].
+        ground: mean heights of the cells, m [rows, nx], zero for water.
+        wet, floodable: see `crest_heights`, [rows, nx].
+        first_row: the number, in the grid, of the first row of these arrays.
+        row_range: first row and one past the last row of the grid in which the first cells of the pairs lie.
 
     Returns:
         [n, 5]: flat indices of both cells, height of the pass, m, and the fraction of samples in each that reach the
@@ -104,7 +105,7 @@ def lowest_passes(
     padded = np.pad(padded, ((0, 0), (0, 0), (2, 2), (0, 0)), **padding)
     highest, may_have_water = heights.max(axis=(1, 3)), wet | floodable
     for direction in ((0, 1), (1, 0)):
-        j, i = (each.ravel() for each in np.indices((rows - direction[0], nx if is_periodic else nx - direction[1])))
+        j, i = (index.ravel() for index in np.indices((rows - direction[0], nx if is_periodic else nx - direction[1])))
         next_j, next_i = j + direction[0], (i + direction[1]) % nx
         cell, next_cell = (j, i), (next_j, next_i)
         threshold = np.maximum(ground[cell], ground[next_cell]) + MIN_CREST_METRES
@@ -133,7 +134,7 @@ def lowest_passes(
 
 
 def low_ground_samples(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """For each cell, the index in it of a sample of its largest low ground, or in `wet` cells of its largest water."""
+    """The index within each cell of a sample in its largest connected low ground or, if it is `wet`, water."""
     from scipy import ndimage
 
     _, ky, _, kx = heights.shape
@@ -153,13 +154,13 @@ def cell_windows(
     padded: np.ndarray, j: np.ndarray, i: np.ndarray, direction: tuple[int, int], margin: int
 ) -> np.ndarray:
     """Heights [n, y, x], from `padded`, of cells, their next cells in a `direction`, and `margin` cells around both."""
-    rows, columns = (np.arange(-margin, margin + 1 + each) + 2 for each in direction)
+    rows, columns = (np.arange(-margin, margin + 1 + step) + 2 for step in direction)
     heights = padded[(j[:, None] + rows)[:, :, None], :, (i[:, None] + columns)[:, None, :]].transpose(0, 1, 3, 2, 4)
     return heights.reshape(len(j), len(rows) * padded.shape[1], len(columns) * padded.shape[3])
 
 
 def are_connected(window: np.ndarray, ends: list[np.ndarray], level: np.ndarray) -> np.ndarray:
-    """Whether two samples of each window [n, y, x] are connected by samples no higher than `level` [n], m."""
+    """Whether the samples `ends` of each window [n, y, x] are connected by samples no higher than `level`, m [n]."""
     from scipy import ndimage
 
     labels = ndimage.label(window <= level[:, None, None], SIDE_NEIGHBOURS)[0].reshape(len(window), window[:1].size)
@@ -168,7 +169,7 @@ def are_connected(window: np.ndarray, ends: list[np.ndarray], level: np.ndarray)
 
 
 def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
-    """The height, m [n], of the lowest path between two samples of each window [n, y, x]."""
+    """The height, m [n], of the lowest path between the samples `ends` of each window [n, y, x]."""
     levels = np.sort(window.reshape(len(window), window[:1].size), axis=1)
     low, high = np.zeros(len(window), int), np.full(len(window), levels.shape[1] - 1)
     while (low < high).any():
@@ -180,7 +181,7 @@ def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
 
 
 def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
-    """The height of the point of the relief nearest to each sample, m, below zero at sea, [rows, ky, nx, kx]."""
+    """The height, m [rows, ky, nx, kx], of the relief's point nearest to each sample; the sea floor is below zero."""
 
     def read_heights(rows, columns):
         depth, sea, height = relief.window(rows, columns)
@@ -192,10 +193,11 @@ def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
 def crests_along(
     heights: np.ndarray, is_candidate: np.ndarray, direction: tuple[int, int], is_periodic: bool
 ) -> Iterator[tuple]:
-    """Find the crests of the cells `is_candidate` [rows, nx] along a `direction` (rows, columns).
+    """Find the crests along a `direction` (rows, columns) in cells where `is_candidate` [rows, nx] is true.
 
     Yields rows, columns, heights of the crests, and the lowest heights before and after them, m. The height of a crest
-    is that of the lowest path between the middles of both neighbours, if its top lies in the cell and above both ends.
+    is that of the lowest path from the middle of one neighbour to the middle of the other. It counts if the path is
+    highest in the cell, and higher there than at both ends.
     """
     _, ky, nx, kx = heights.shape
     if direction[0]:
@@ -225,7 +227,7 @@ def crests_along(
 def with_open_ends(heights: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     """Windows [n, y, x] with one more column of height -inf at each end, and the index of a sample in each column."""
     wider = np.pad(heights, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)
-    return wider, [np.full(len(heights), at) for at in (0, wider.shape[2] - 1)]
+    return wider, [np.full(len(heights), index) for index in (0, wider.shape[2] - 1)]
 
 
 def lowest_crossing(heights: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The file of a grid: depth and mask with coordinates, and the keys of [grid]."""
+"""The file of a grid: depth, mask, coordinates, and the keys of the section [grid]."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ GRID_KEYS = (
     *("crs", "easting", "northing", "dx", "dy"),
 )
 
-#: Variables of a file besides depth and mask.
+#: The variables of a grid file besides depth and mask.
 SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "fraction of the cell that is sea")
 CLOSED_FLAGS = "as_in_the_relief closed"
 CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land", flag_meanings=CLOSED_FLAGS)
 
-#: Maximum number of changes of each kind in the terminal output.
+#: Largest number of changes of each kind that are described.
 MAX_NAMED_CHANGES = 8
 
 
@@ -48,14 +48,14 @@ class GeneratedGrid:
     """A grid with its depth and coast.
 
     Attributes:
-        grid: section of the configuration.
-        depth: m [ny, nx].
-        wet: whether cells are water, [ny, nx].
-        floodable: whether they are land that may flood, with a depth that is not positive, [ny, nx].
+        grid: the section [grid] of the configuration.
+        depth: depth, m [ny, nx]; 0 or negative on land that may flood.
+        wet: whether each cell is water, [ny, nx].
+        floodable: whether each cell is land that may flood, [ny, nx].
         sea_fraction: fraction of each cell that is sea in the relief, [ny, nx].
-        became_land: water of the relief that became land, [ny, nx].
+        became_land: whether each cell is water in the relief and became land, [ny, nx].
         changes: connected parts of `became_land`, straits that were opened, and crests that were kept.
-        min_depth, n_deepened: the minimum depth, m, and how many water cells were shallower.
+        min_depth, n_deepened: the minimum depth of water, m, and how many water cells were deepened to it.
     """
 
     grid: GridOptions
@@ -69,6 +69,7 @@ class GeneratedGrid:
     n_deepened: int
 
     def describe(self) -> Iterable[str]:
+        """Lines of text about the size, depth, coast and changes of the grid."""
         x, y = axes(self.grid)
         digits = 6 if is_spherical(self.grid) else 10
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
@@ -85,8 +86,8 @@ class GeneratedGrid:
                 f"{self.floodable.sum()} cells are land that may flood, up to "
                 f"{-self.depth[self.floodable].min():.4g} m high"
             )
-        for kind in dict.fromkeys(one.kind for one in self.changes):
-            changes_of_kind = [one for one in self.changes if one.kind == kind]
+        for kind in dict.fromkeys(change.kind for change in self.changes):
+            changes_of_kind = [change for change in self.changes if change.kind == kind]
             n_more = len(changes_of_kind) - MAX_NAMED_CHANGES
             more = f" and {n_more} more" if n_more > 0 else ""
             positions = ", ".join(map(self.describe_change, changes_of_kind[:MAX_NAMED_CHANGES]))
@@ -96,18 +97,18 @@ class GeneratedGrid:
             yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at {coordinate_names} {positions}{more}"
 
     def describe_change(self, change: MaskChange) -> str:
-        at = points(self.grid, "centre", [change.row], [change.column])
+        point = points(self.grid, "centre", [change.row], [change.column])
         height = f", {-self.depth[change.row, change.column]:.3g} m high" if change.kind == "crest" else ""
-        place = (
-            f"{at.lon.item():.5g} {at.lat.item():.5g}"
+        position = (
+            f"{point.lon.item():.5g} {point.lat.item():.5g}"
             if is_spherical(self.grid)
-            else f"{at.x.item():.10g} {at.y.item():.10g}"
+            else f"{point.x.item():.10g} {point.y.item():.10g}"
         )
-        return f"{place} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
+        return f"{position} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
 
 
 def check_overwritable(target, force: bool) -> None:
-    """Raise an error unless the file of a grid and its picture can be written, or with `force` replaced."""
+    """Raise UsageError or FilesError unless a grid file and its picture can be written or, with `force`, replaced."""
     import netCDF4
 
     target = Path(target)
@@ -116,7 +117,7 @@ def check_overwritable(target, force: bool) -> None:
     picture = target.with_suffix(".png")
     if picture == target:
         raise UsageError(
-            f"{target} is the name of a picture; give the grid another, such as {target.with_suffix('.nc')}"
+            f"{target} is the name of a picture; give the grid another name, such as {target.with_suffix('.nc')}"
         )
     if not target.parent.is_dir():
         raise FilesError(f"{target} cannot be written: no such folder: {target.parent}")
@@ -134,7 +135,7 @@ def check_overwritable(target, force: bool) -> None:
 
 
 def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_line: str) -> None:
-    """Write the file of a grid; `source`: the file and origin of the relief. FilesError: it cannot be written."""
+    """Write the file of a grid; `source`: name and origin of the relief. FilesError: the file cannot be written."""
     import netCDF4
 
     grid, may_be_wet = generated_grid.grid, generated_grid.wet | generated_grid.floodable
@@ -158,7 +159,7 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
                 "title": "Depth and mask of a grid of swmodel",
                 "source": source,
                 "history": history_line(command_line),
-                GRID_ATTRIBUTE: "".join(f"{key} = {toml_value(each)}\n" for key, each in keys.items()),
+                GRID_ATTRIBUTE: "".join(f"{key} = {toml_value(value)}\n" for key, value in keys.items()),
             }
         )
         define_grid(data, grid)

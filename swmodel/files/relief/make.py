@@ -38,10 +38,10 @@ DEFAULT_MIN_DEPTH_METRES = 10.0
 #: Maximum number of points along each axis for the comparison with the package's relief.
 MAX_SAMPLES_PER_AXIS = 100
 
-#: Memory for a grid and its picture, bytes per cell, measured with 3000 x 3000 cells.
+#: Memory for making a grid and its picture, bytes per cell, measured with 3000 x 3000 cells.
 BYTES_PER_CELL = 200
 
-#: Largest values of options, m and passes.
+#: Largest magnitudes of options: m for depth and height, passes for --smooth.
 MAX_OPTION_VALUES = {"--min-depth": 12e3, "--land-up-to": 9e3, "--smooth": 1000}
 
 
@@ -50,15 +50,15 @@ class GridRequest:
     """The specification of a grid.
 
     Attributes:
-        region: west, east, south and north edge, degrees with respect to the pole of the grid, or m in `crs`.
-        resolution: size of the cells, degrees or m, adjusted so that a whole number of cells fits the region.
-        pole: longitude and latitude of the grid's north pole, degrees.
+        region: west, east, south and north edge, in degrees relative to the pole of the grid, or in m in `crs`.
+        resolution: size of the cells, degrees or m; it is adjusted so that a whole number of cells fits the region.
+        pole: longitude and latitude of the grid's north pole, degrees; None: that of the Earth.
         crs: projected coordinate reference system of the grid; None: the grid is in longitudes and latitudes.
         min_depth: minimum depth of water, m; shallower water is deepened. None: DEFAULT_MIN_DEPTH_METRES, or 0 with
             `land_up_to`.
         land_up_to: maximum height of land that may flood, m; None: no land floods.
         smooth: number of smoothing passes of the depth (`coast.smooth_depth`).
-        keep: (longitude, latitude), or (x, y) in `crs`, of points in seas to keep although they are cut off from the
+        keep: points (longitude, latitude), or (x, y) in `crs`, in seas that are kept although they are cut off from the
             largest.
     """
 
@@ -73,12 +73,17 @@ class GridRequest:
 
 
 def make_grid(target, request: GridRequest, relief=None, command_line: str = "", force: bool = False) -> GeneratedGrid:
-    """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; None: the relief of the package.
+    """Make a grid from a relief, and write it to the file `target`.
 
-    Of several reliefs the first one that has a value at a point counts, so the finest one comes first.
+    Args:
+        relief: "FILE", "FILE:NAME" or a list of these; None: the relief of the package. Of several reliefs the first
+            that has a value at a point counts, so list the finest first.
+        force: whether to replace an existing grid.
 
-    `force`: replace an existing grid. ReliefError: the relief is invalid, does not cover the region, or has no water
-    there. UsageError: the region cannot be a grid, or the file exists. FilesError: it cannot be written.
+    Raises:
+        ReliefError: the relief is invalid, does not cover the region, or has no water there.
+        UsageError: the request is impossible, or the file exists.
+        FilesError: the file cannot be written.
     """
     check_overwritable(target, force)
     grid = make_grid_section(request)
@@ -91,11 +96,11 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
         warn_if_sign_flipped(relief_data, grid, sea_fraction >= MIN_SEA_FRACTION)
         sea_samples = None if is_coarse(relief_data, grid) else sample_sea(relief_data, grid)
         if sea_samples is None:
-            (x, y), (of_x, of_y) = axes(grid), (relief_data.x, relief_data.y)
+            (x, y), (relief_x, relief_y) = axes(grid), (relief_data.x, relief_data.y)
             log_once(
                 f"cells of {x.spacing:.4g} by {y.spacing:.4g} {x.unit} are finer than {relief_data.path}, which has "
-                f"points every {of_x.max_spacing:.4g} by {of_y.max_spacing:.4g} {of_x.unit}; give a finer relief with "
-                "--relief"
+                f"points every {relief_x.max_spacing:.4g} by {relief_y.max_spacing:.4g} {relief_x.unit}; give a "
+                "finer relief with --relief"
             )
         grid, rows = drop_polar_rows(grid, sea_fraction >= MIN_SEA_FRACTION)
         depth, sea_fraction, height = depth[rows], sea_fraction[rows], height[rows]
@@ -104,7 +109,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
         if sea_samples is not None:
             connected, isthmus = connect_seas(is_sea, sea_fraction, sea_samples[rows], is_periodic)
         wet, closed_parts = close_seas_and_bays(
-            connected, is_periodic, [water_cell_at(grid, place, connected) for place in request.keep]
+            connected, is_periodic, [water_cell_at(grid, position, connected) for position in request.keep]
         )
         floodable, crest_height = wet & False, np.full(wet.shape, np.nan)
         if request.land_up_to is not None:
@@ -136,7 +141,10 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
 
 
 def make_grid_section(request: GridRequest) -> GridOptions:
-    """The section [grid]; an edge may still lie on a pole (`drop_polar_rows`). UsageError: an impossible grid."""
+    """The section [grid] of a request, whose edges may still lie on a pole (`drop_polar_rows`).
+
+    UsageError: the request is impossible.
+    """
     west, east, south, north = request.region
     if request.crs and request.pole:
         raise UsageError("--pole: a grid in a projection, --crs, has no pole; leave out one of the two")
@@ -145,14 +153,16 @@ def make_grid_section(request: GridRequest) -> GridOptions:
     for option, number in numbers.items():
         if number is not None and not abs(number) <= MAX_OPTION_VALUES[option]:
             raise UsageError(f"{option}: must be at most {MAX_OPTION_VALUES[option]:g} in size, but is {number:g}")
-    places_in_degrees = {
+    positions_in_degrees = {
         "--pole": [request.pole] if request.pole else [],
         "--keep": () if request.crs else request.keep,
     }
-    for option, places in places_in_degrees.items():
-        for place in places:
-            if not all(abs(degrees) <= FULL_CIRCLE_DEGREES for degrees in place):
-                raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
+    for option, positions in positions_in_degrees.items():
+        for position in positions:
+            if not all(abs(degrees) <= FULL_CIRCLE_DEGREES for degrees in position):
+                raise UsageError(
+                    f"{option}: must be a longitude and a latitude, but is {position[0]:g},{position[1]:g}"
+                )
     nx, ny = (max(1, round((high - low) / request.resolution)) for low, high in ((west, east), (south, north)))
     width, height = (east - west) / nx, (north - south) / ny
     keys: dict[str, Any]
@@ -171,7 +181,7 @@ def make_grid_section(request: GridRequest) -> GridOptions:
 
 
 def check_region(west: float, east: float, south: float, north: float, resolution: float, unit: str) -> None:
-    """Raise UsageError if the region is invalid, or cells of this size do not fit into it or the memory."""
+    """Raise UsageError if the region is invalid, or if cells of this size do not fit into the region or the memory."""
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: must be above 0 {unit}, but is {resolution:g}")
     width, height = east - west, north - south
@@ -194,7 +204,10 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 
 
 def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, slice]:
-    """The grid without rows of land at a pole, except one next to the water; and the remaining rows."""
+    """The grid without rows of land at a pole, except one row beside the water, and the slice of the remaining rows.
+
+    UsageError: a pole lies in water.
+    """
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     if grid.crs:
         return grid, slice(first, last)
@@ -213,9 +226,9 @@ def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, sl
 
 
 def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
-    """Row and column of the water cell around a place. UsageError: there is no water."""
+    """Row and column of the water cell that contains a position. UsageError: the position is not in water."""
     along = zip(axes(grid), to_grid_axes(grid, *position), strict=True)
-    column, row = (int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in along)
+    column, row = (int(np.rint(axis.fractional_index(axis.wrap(coordinate)))) for axis, coordinate in along)
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
         raise UsageError(f"--keep: there is no water at {position[0]:.10g},{position[1]:.10g} in the region")
     return row, column

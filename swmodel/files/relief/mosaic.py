@@ -1,4 +1,4 @@
-"""Several reliefs as one: where the first has no value, the next ones are taken, in their order."""
+"""Several reliefs as one: at each point, the first relief that has a value there counts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, are_same_frames, ed
 from .average import at_nearest_points, full_circles_to, interpolate
 from .source import Relief, ReliefAxis, ReliefError
 
-#: Metres per degree of latitude, to compare the spacings of reliefs.
+#: Metres per degree of latitude, approximately, to compare the spacings of reliefs.
 METRES_PER_DEGREE = 111e3
 
-#: Number of points per side at which a grid is transformed to the frame of the finest relief to find its extent there,
-#: and the margin added to this extent, as a fraction of it.
+#: To find the extent of a grid in the frame of the finest relief, this number of points per side is transformed; the
+#: margin, a fraction of the extent, is added on each side.
 EXTENT_POINTS_PER_SIDE, EXTENT_MARGIN_FRACTION = 33, 0.02
 
 
 class ReliefMosaic:
-    """Reliefs in the order of precedence, interpolated bilinearly to one set of points.
+    """Reliefs in the order of precedence, interpolated bilinearly to one set of points, for use as a `source.Relief`.
 
-    It can be used in place of a `source.Relief`. The points are those of the finest relief, continued evenly over all
-    reliefs in its frame and, if a relief is in another frame, over the `grid`.
+    The points are those of the finest relief. They continue, with even spacing, over all reliefs in its frame and, if a
+    relief is in another frame, over the `grid`.
 
     Attributes:
-        path, origin: of all reliefs.
-        x, y: the positions along both axes.
-        crs, frame: those of the finest relief.
+        path, origin: paths and origins of all reliefs, separated by commas.
+        x, y: the positions of the points along both axes.
+        crs, frame: coordinate reference system and frame of the finest relief.
         fraction_variable: the variable with the sea or land fraction of the last relief, or None.
-        grid: the section [grid].
+        grid: the section [grid] of the configuration.
     """
 
     def __init__(self, reliefs: list[Relief], grid):
@@ -40,7 +40,7 @@ class ReliefMosaic:
         self.fraction_variable, self.grid = self.last.fraction_variable, grid
         finest = min(reliefs, key=spacing_in_metres)
         self.crs, self.frame = finest.crs, finest.frame
-        axes_of_reliefs = [(each.x, each.y) for each in reliefs if are_same_frames(finest.frame, each.frame)]
+        axes_of_reliefs = [(relief.x, relief.y) for relief in reliefs if are_same_frames(finest.frame, relief.frame)]
         if len(axes_of_reliefs) < len(reliefs):
             axes_of_reliefs.append(extents_in_frame(finest.frame, grid))
         self.x, self.y = map(continue_axis, (finest.x, finest.y), zip(*axes_of_reliefs, strict=True))
@@ -54,7 +54,7 @@ class ReliefMosaic:
         return tuple(self.join(rows, columns)[0])
 
     def join(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The fields of `window`, [3, rows, columns], and whether those of each point are of the last relief."""
+        """The fields of `window`, [3, rows, columns], and whether the values of each point are from the last relief."""
         y, x = self.y.points[rows], self.x.points[columns]
         fields = np.full((3, len(rows), len(columns)), np.nan)
         for relief in self.reliefs:
@@ -62,10 +62,10 @@ class ReliefMosaic:
             if not are_same_frames(self.frame, relief.frame):
                 is_covered = self.covers_positions(relief, x, y[:, None])
                 if relief is self.last:
-                    is_covered |= self.is_beyond_grid(x, y[:, None])  # where any value will do
+                    is_covered |= self.is_beyond_grid(x, y[:, None])  # values outside the grid are not used
                 is_missing = is_missing & is_covered
                 if is_missing.any():
-                    positions = (each[is_missing] for each in self.positions_in(relief, x, y[:, None]))
+                    positions = (coordinate[is_missing] for coordinate in self.positions_in(relief, x, y[:, None]))
                     fields[:, is_missing] = interpolate(relief, *move_to_edges(relief, *positions))
                 continue
             j = np.flatnonzero(is_missing.any(axis=1) & covers(relief, "y", y))
@@ -77,23 +77,23 @@ class ReliefMosaic:
             fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
             place = f"{self.x.name} = {x[column]:.10g}, {self.y.name} = {y[row]:.10g} {self.x.unit}"
-            remedy = "give another relief that does, --relief FILE, after these"
+            remedy = "give another relief that does, with --relief FILE, after these"
             raise ReliefError(f"{self.path} do not cover the region, which needs {place}; {remedy}")
         return fields, is_missing
 
     def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
-        """Positions in another relief, which may have another frame."""
+        """Positions x and y in the frame of `relief`."""
         if not are_same_frames(self.frame, relief.frame):
             x, y = to_frame(relief.frame, *from_frame(self.frame, x, y))
         return tuple(np.broadcast_arrays(x, y))
 
     def covers_positions(self, relief: Relief, x, y) -> np.ndarray:
-        """Whether positions of any shape lie within the edges of another relief."""
+        """Whether positions x and y lie within the edges of `relief`."""
         x, y = self.positions_in(relief, x, y)
         return covers(relief, "x", x) & covers(relief, "y", y)
 
     def is_beyond_grid(self, x, y) -> np.ndarray:
-        """Whether positions lie outside the grid, because the points fill a rectangle in another frame."""
+        """Whether positions lie outside the grid, as some do if the points fill a rectangle in another frame."""
         x, y = to_frame(frame_of(self.grid), *from_frame(self.frame, *np.broadcast_arrays(x, y)))
         west, east, south, north = edges(self.grid)
         if not self.grid.crs:
@@ -101,23 +101,23 @@ class ReliefMosaic:
         return (x < west) | (x > east) | (y < south) | (y > north)
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """See `Relief.is_sea`; the straits are those of the last relief where the others have no value."""
+        """See `Relief.is_sea`; only straits of the last relief count, and only where the others have no value."""
         (_, sea_fraction, _), is_of_last = self.join(rows, columns)
         sea = sea_fraction >= 0.5
         if self.last.strait is not None and is_of_last.any():
             positions = self.positions_in(self.last, self.x.points[columns], self.y.points[rows, None])
-            places = (each[is_of_last] for each in positions)
-            sea[is_of_last] |= at_nearest_points(self.last.is_strait, self.last, *places)
+            positions_of_last = (coordinate[is_of_last] for coordinate in positions)
+            sea[is_of_last] |= at_nearest_points(self.last.is_strait, self.last, *positions_of_last)
         return sea
 
 
 def spacing_in_metres(relief: Relief) -> float:
-    """The largest distance between neighbouring points of a relief along y, m, approximately."""
+    """The largest distance, m, between neighbouring points of a relief along y, approximately."""
     return relief.y.max_spacing * (1.0 if relief.crs else METRES_PER_DEGREE)
 
 
 def extents_in_frame(frame: Frame, grid) -> tuple[ReliefAxis, ReliefAxis]:
-    """The extent of a grid along x and y of a frame, with a margin, each as a ReliefAxis of its two ends."""
+    """The extent of a grid along x and y of a frame, with a margin; each ReliefAxis has two points, its ends."""
     west, east, south, north = edges(grid)
     x, y = np.meshgrid(
         np.linspace(west, east, EXTENT_POINTS_PER_SIDE), np.linspace(south, north, EXTENT_POINTS_PER_SIDE)
@@ -131,12 +131,12 @@ def extents_in_frame(frame: Frame, grid) -> tuple[ReliefAxis, ReliefAxis]:
 
 
 def continue_axis(fine: ReliefAxis, all_axes: tuple[ReliefAxis, ...]) -> ReliefAxis:
-    """The points of `fine`, continued evenly from the first to the last point of all axes."""
+    """The points of `fine`, continued with even spacing from the first to the last point of all axes."""
     spacing, start = float(np.diff(fine.points).mean()), fine.points[0]
-    if any(each.is_full_circle for each in all_axes):
+    if any(axis.is_full_circle for axis in all_axes):
         count = round(FULL_CIRCLE_DEGREES / spacing)
         return ReliefAxis(start + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
-    ends = np.array([each.points[[0, -1]] for each in all_axes])
+    ends = np.array([axis.points[[0, -1]] for axis in all_axes])
     if fine.unit == "degrees":
         turns = (ends.mean(axis=1, keepdims=True) - fine.points.mean()) / FULL_CIRCLE_DEGREES
         ends = ends - FULL_CIRCLE_DEGREES * np.rint(turns)
@@ -145,7 +145,7 @@ def continue_axis(fine: ReliefAxis, all_axes: tuple[ReliefAxis, ...]) -> ReliefA
 
 
 def move_to_edges(relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, with those beyond a relief moved to its nearest edge."""
+    """Positions x and y, moved to the nearest edge of the relief if they lie beyond it."""
     edges_x, edges_y = relief.x.edges, relief.y.edges
     if relief.x.name == "lon":
         x = x - FULL_CIRCLE_DEGREES * np.rint((x - edges_x.mean()) / FULL_CIRCLE_DEGREES)

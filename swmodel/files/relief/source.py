@@ -1,4 +1,4 @@
-"""A relief in a CF file or raster: find the variables with height or depth and with the sea fraction, and read them."""
+"""A relief in a CF file or raster: find and read the variables with height or depth and with the sea fraction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ...setup.fields.netcdf_input.names import (
 )
 from ...setup.fields.netcdf_input.regridding import sorted_coordinate
 
-#: The default relief (tools/relief.py).
+#: The relief of the package, which tools/relief.py makes.
 PACKAGE_RELIEF = Path(__file__).with_name("relief.nc")
 
 #: Standard names of depths, positive downward.
@@ -32,31 +32,31 @@ DEPTH_STANDARD_NAMES = (
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
 )  # fmt: skip
 
-#: Names of heights and depths without a standard name, in lower case, and their signs.
+#: {name in lower case: sign} of heights and depths without a standard name.
 SIGN_BY_NAME = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "topobathy"), 1.0)
 SIGN_BY_NAME |= dict.fromkeys(("depth", *COMMON_NAMES["depth"]), -1.0)
 
-#: Standard names and names of the fraction of a cell that is sea, and of the fraction that is land.
+#: Standard names and variable names of the fraction of a cell that is sea, and of the fraction that is land.
 SEA_FRACTION_NAMES = {"sea_area_fraction", "sea_binary_mask", "sea"}
 LAND_FRACTION_NAMES = {"land_area_fraction", "land_binary_mask", "land"}
 
-#: Name of the variable that marks points which connect seas (`Relief.strait`).
+#: Name of the variable that marks points that connect seas (`Relief.strait`).
 STRAIT_NAME = "strait"
 
-#: Divisors of fractions, by their units.
+#: {units of a fraction: divisor that gives a number from 0 to 1}.
 FRACTION_DIVISORS = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
-#: The range of heights on the Earth, m.
+#: The range of heights that can occur on the Earth, m.
 HEIGHT_RANGE_METRES = (-12000.0, 9000.0)
 
-#: Numbers that often mark missing values in files, although they could be heights or depths.
+#: Numbers that often mark missing values in files, but could be heights or depths.
 MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 
-#: A number marks missing values if the ratio of values equal to it to other values that differ by at most
-#: `NEARBY_RELATIVE_DISTANCE` times it is larger than this.
+#: One of MISSING_VALUES marks missing values if more values equal it than this fraction of the number of values near it,
+#: which differ from it by at most NEARBY_RELATIVE_DISTANCE of its magnitude.
 MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
-#: Up to this number of values -999 may be real depths.
+#: The largest number of values -999 that may be real depths.
 MAX_REAL_COUNT = 3
 
 #: Number of values read at a time from a file that is read completely.
@@ -74,10 +74,10 @@ class ReliefAxis(NamedTuple):
     """Ascending positions along one axis of a relief.
 
     Attributes:
-        points: positions of the values; longitudes of a full circle contain each position once.
+        points: positions of the values; on a full circle of longitudes, each position occurs once.
         order: the indices of the points in the file.
-        is_full_circle: whether the points go round the sphere.
-        name: lon or lat, in degrees; x or y, in m in a projection.
+        is_full_circle: whether the points surround the sphere.
+        name: "lon" or "lat" for degrees; "x" or "y" for m in a projection.
     """
 
     points: np.ndarray
@@ -96,7 +96,7 @@ class ReliefAxis(NamedTuple):
 
     @property
     def edges(self) -> np.ndarray:
-        """The edges of the cells around the points, half a step beyond the outer ones."""
+        """The edges of the cells around the points; the first and last are half a spacing beyond the points."""
         before, after = 2.0 * self.points[:1] - self.points[1:2], 2.0 * self.points[-1:] - self.points[-2:-1]
         if self.is_full_circle:
             before, after = self.points[-1:] - FULL_CIRCLE_DEGREES, self.points[:1] + FULL_CIRCLE_DEGREES
@@ -109,15 +109,16 @@ class Relief:
     """An open relief.
 
     Attributes:
-        origin: its origin, from the file; may be empty.
-        height: the variable, a DataArray.
+        path, origin: the path of its file, and the origin that the file names, which may be empty.
+        height: the variable with height or depth, a DataArray.
         metres_per_unit: metres upward per unit of the height; negative for depths.
-        fraction_variable: the variable with the sea or land fraction; None: sea is below zero.
+        fraction_variable: the variable with the sea or land fraction; None: points below zero are sea.
         fraction_transform: factor and offset that turn this fraction into the sea fraction.
-        strait: the variable that marks points which connect seas in a finer relief, but are mostly land; or None.
-        is_transposed: whether the last axis is y.
+        strait: the variable that marks points that are mostly land, but connect seas in a finer relief; or None.
+        x, y: the axes of the relief.
+        is_transposed: whether the last dimension of the variables is y.
         crs: the projected coordinate reference system of x and y; "" for longitudes and latitudes.
-        may_lack_values: whether another relief has the values that are missing here.
+        may_lack_values: whether another relief may have the values that are missing here.
     """
 
     path: str
@@ -139,7 +140,10 @@ class Relief:
         return self.crs or None
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Depth, m, zero on land, sea fraction, and height of land, m, of points [rows, columns]."""
+        """Depth, m, sea fraction, and height of land, m, of points [rows, columns]; depth and height are at least 0.
+
+        ReliefError: a value is missing or wrong. With `may_lack_values`, missing values are NaN.
+        """
         values = self.read(self.height, rows, columns)
         self.refuse_missing_values(values, rows, columns)
         z = self.metres_per_unit * values
@@ -152,24 +156,24 @@ class Relief:
             factor, offset = self.fraction_transform
             sea_fraction = offset + factor * self.read(self.fraction_variable, rows, columns)
             is_no_fraction = ~((sea_fraction >= 0) & (sea_fraction <= 1))
-            words = f"{self.fraction_variable.name} is not a fraction between 0 and 1"
-            self.refuse_first(words, is_no_fraction, rows, columns)
+            problem = f"{self.fraction_variable.name} is not a fraction between 0 and 1"
+            self.refuse_first(problem, is_no_fraction, rows, columns)
             is_wrong = is_missing & (sea_fraction > 0)
         if self.may_lack_values:
             return tuple(
-                np.where(is_missing, np.nan, each) for each in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
+                np.where(is_missing, np.nan, field) for field in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
             )
         if is_wrong.any() and (self.metres_per_unit < 0 or self.is_survey_of_the_sea_floor):
             log_once(f"{self.path}: missing values of {self.height.name} count as land")
         else:
-            remedy = "; give another relief that has values there, --relief FILE, after this one"
+            remedy = "; give another relief that has values there, with --relief FILE, after this one"
             self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns, remedy)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
 
     @cached_property
     def is_survey_of_the_sea_floor(self) -> bool:
-        """Whether this is a raster in which no height is above zero, also outside the region of the grid."""
+        """Whether this is a raster without any height above zero, inside or outside the region of the grid."""
         if not GDAL_BAND_PATTERN.fullmatch(self.height.name):
             return False
         n_rows, rest = self.height.shape[-2], (0,) * (self.height.ndim - 2)
@@ -189,25 +193,25 @@ class Relief:
             if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_COUNT or abs(missing_value) > 999):
                 self.refuse_values(values, same, "which usually marks missing values", rows, columns)
 
-    def refuse_values(self, values: np.ndarray, is_wrong: np.ndarray, what: str, rows, columns):
-        """Raise ReliefError about the first wrong value and those that equal it, with a remedy."""
+    def refuse_values(self, values: np.ndarray, is_wrong: np.ndarray, reason: str, rows, columns):
+        """Raise ReliefError about the first wrong value and all values equal to it, with a remedy."""
         value = float(values[is_wrong][0])
         n_values = np.count_nonzero(values == value)
         remedy = f"give it the attribute _FillValue = {value:.7g}, or change the value if it is real"
         if GDAL_BAND_PATTERN.fullmatch(self.height.name):
             command = f"gdal_translate -a_nodata {value:.7g} {self.path} NEW.tif"
             remedy = f"convert it with `{command}`, or change the value if it is real"
-        words = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} of {value:.7g}, {what},"
-        self.refuse_first(words, is_wrong, rows, columns, f"; {remedy}")
+        problem = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} of {value:.7g}, {reason},"
+        self.refuse_first(problem, is_wrong, rows, columns, f"; {remedy}")
 
     def sign_remedy(self) -> str:
-        """The remedy for a wrong sign, as the end of a message; "" if a sea or land fraction defines the sea."""
+        """What to do if the sign is wrong, as the end of a message; "" if a sea or land fraction defines the sea."""
         direction, name = "up" if self.metres_per_unit < 0 else "down", self.height.name
         instruction = f'give it the attribute positive = "{direction}"'
         if GDAL_BAND_PATTERN.fullmatch(name):
             instruction = f"name it as {self.path}:{'' if self.metres_per_unit < 0 else '-'}{name}"
-        words = f"; if {name} is positive {direction}ward, {instruction}"
-        return words if self.fraction_variable is None else ""
+        remedy = f"; if {name} is positive {direction}ward, {instruction}"
+        return remedy if self.fraction_variable is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether points [rows, columns] are at least half sea, or straits."""
@@ -215,27 +219,27 @@ class Relief:
         return sea if self.strait is None else sea | self.is_strait(rows, columns)
 
     def is_strait(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Whether points [rows, columns] connect seas, though they are mostly land; `strait` must not be None."""
+        """Whether points [rows, columns] are marked in `strait`, which must not be None."""
         return self.read(self.strait, rows, columns) > 0
 
     def read(self, variable, rows, columns) -> np.ndarray:
-        """Values of a variable, float64, NaN where missing."""
+        """Values of a variable at points [rows, columns], float64, NaN where missing."""
         y, x = self.y.order[rows], self.x.order[columns]
         window = tuple(slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (y, x))
         values = read_values(variable, (0,) * (variable.ndim - 2) + (window[::-1] if self.is_transposed else window))
         values = np.asarray(values.T if self.is_transposed else values, np.float64)
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
-    def refuse_first(self, what: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
-        """Raise ReliefError for the first point of a mask [rows, columns], if any; `remedy` ends the message."""
+    def refuse_first(self, problem: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
+        """Raise ReliefError if `is_wrong` [rows, columns] is true anywhere; the message names the first such point."""
         for j, i in np.argwhere(is_wrong)[:1]:
             x, y = self.x.points[columns[i]], self.y.points[rows[j]]
-            place = f"{self.x.name} = {x:.10g}, {self.y.name} = {y:.10g} {self.x.unit}"
-            raise ReliefError(f"{self.path}: {what} at {place}{remedy}")
+            position = f"{self.x.name} = {x:.10g}, {self.y.name} = {y:.10g} {self.x.unit}"
+            raise ReliefError(f"{self.path}: {problem} at {position}{remedy}")
 
 
 def open_relief(entry: str | os.PathLike | None, stack, default_crs: str | None = None) -> Relief:
-    """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME", or the package's relief; `stack` closes it.
+    """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME"; None: the package's relief. `stack` closes it.
 
     `default_crs`: the projection assumed for a file that has no longitudes and latitudes and names no projection.
     """
@@ -249,7 +253,7 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
     if source.record is not None:
         raise ReliefError(f"{context}: a relief has no records; leave out @{source.record}")
     if several := [name for name in height.dims[:-2] if height.sizes[name] > 1]:
-        raise ReliefError(f"{context} has several records along {' and '.join(several)}; reduce the file to one")
+        raise ReliefError(f"{context} has several records along {' and '.join(several)}; reduce the file to one record")
     sign = sign_of(height)
     if sign is None:
         raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
@@ -266,7 +270,9 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
     if default_crs and not crs and not any(map(is_in_degrees, coordinates_along_axes(dataset, height))):
         log_once(f"{source.path} names no coordinate system: x and y are taken as those of {default_crs}")
         crs = default_crs
-    is_transposed = [dataset.axis_of(one) for one in dataset.coordinates_along(height.dims[-1])][:1] == ["y"]
+    is_transposed = [dataset.axis_of(coordinate) for coordinate in dataset.coordinates_along(height.dims[-1])][:1] == [
+        "y"
+    ]
     return Relief(
         source.path,
         str(dataset.data.attrs.get("source", height.attrs.get("source", ""))),
@@ -281,25 +287,29 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
 
 
 def projection_of(dataset: CFDataset, variable) -> str:
-    """The projection of a field whose coordinates are in m; "" if they are not, or the file names none."""
+    """The projection of a field with coordinates in m; "" if they are in degrees, or the file names no projection."""
     along_axes = coordinates_along_axes(dataset, variable)
     return "" if any(map(is_in_degrees, along_axes)) else dataset.projection_of(variable)
 
 
 def coordinates_along_axes(dataset: CFDataset, variable) -> list:
-    return [one for axis in "xy" for one in horizontal_coordinates(dataset, variable, axis)]
+    return [coordinate for axis in "xy" for coordinate in horizontal_coordinates(dataset, variable, axis)]
 
 
 def horizontal_coordinates(dataset: CFDataset, variable, axis: str) -> list:
     """The coordinates of x or y along one of the last two dimensions of a variable."""
     return [
-        one for name in variable.dims[-2:] for one in dataset.coordinates_along(name) if dataset.axis_of(one) == axis
+        coordinate
+        for name in variable.dims[-2:]
+        for coordinate in dataset.coordinates_along(name)
+        if dataset.axis_of(coordinate) == axis
     ]
 
 
 def find_height(dataset: CFDataset, source: InputEntry):
-    """The variable with the relief. ReliefError: none, or several."""
-    fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and is_numeric(one)}
+    """The variable with height or depth. ReliefError: the file has no such variable, or several."""
+    variables = dataset.data.variables.items()
+    fields = {name: variable for name, variable in variables if variable.ndim >= 2 and is_numeric(variable)}
     if source.name:
         name = source.name if source.name in fields else source.name.removeprefix("-")
         if name not in fields:
@@ -316,13 +326,13 @@ def find_height(dataset: CFDataset, source: InputEntry):
         return dataset.data[matches[0]]
     if not fields:
         raise ReliefError(f"{source.path} has no field of numbers along two or more axes")
-    what = "several fields that may be the relief" if matches else "no known field of height or depth"
+    problem = "several fields that may be the relief" if matches else "no known field of height or depth"
     names = ", ".join(matches or fields)
-    raise ReliefError(f"{source.path} has {what} ({names}); name it as {source.path}:NAME")
+    raise ReliefError(f"{source.path} has {problem} ({names}); name it as {source.path}:NAME")
 
 
 def sign_of(variable) -> float | None:
-    """1 for heights, -1 for depths, from the attribute positive, the standard name or the name; None: unknown."""
+    """1 for a height, -1 for a depth, from its attribute positive, standard name or name; None: unknown."""
     standard = dict.fromkeys(HEIGHT_STANDARD_NAMES, 1.0) | dict.fromkeys(DEPTH_STANDARD_NAMES, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(variable.attrs.get("positive", "").lower())
     by_name = 1.0 if GDAL_BAND_PATTERN.fullmatch(variable.name) else SIGN_BY_NAME.get(variable.name.lower())
@@ -335,12 +345,16 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = 
     `crs`: the projection of positions in m; "" for longitudes or latitudes.
     """
     coordinates = horizontal_coordinates(dataset, variable, axis)
-    in_metres = [one for one in coordinates if conversion_factor(one.attrs.get("units", "m"), "m") is not None]
+    in_metres = [
+        coordinate
+        for coordinate in coordinates
+        if conversion_factor(coordinate.attrs.get("units", "m"), "m") is not None
+    ]
     if crs and in_metres:
         values, order, *_ = sorted_coordinate(dataset, in_metres[0], axis, context, in_metres=True)
         return ReliefAxis(values, order, name=axis)
-    in_degree_units = [one for one in coordinates if is_in_degrees(one)]
-    if not in_degree_units:
+    in_degrees = [coordinate for coordinate in coordinates if is_in_degrees(coordinate)]
+    if not in_degrees:
         word = {"x": "longitudes", "y": "latitudes"}[axis]
         remedy = (
             f"; convert it with `gdalwarp -t_srs EPSG:4326 {dataset.context} NEW.tif`, and -s_srs if it names no system"
@@ -351,7 +365,7 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = 
             f"{context} has no {word} in degrees, and no {axis} in m in a projection that it names, along one of its "
             f"last two axes{remedy}"
         )
-    values, order, *_ = sorted_coordinate(dataset, in_degree_units[0], axis, context)
+    values, order, *_ = sorted_coordinate(dataset, in_degrees[0], axis, context)
     if axis == "y":
         return ReliefAxis(values, order, name="lat")
     steps = np.diff(values)
@@ -362,11 +376,11 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = 
 
 def find_fraction(dataset: CFDataset, height) -> tuple[Any, tuple[float, float]]:
     """The variable with the sea or land fraction, and the factor and offset that turn it into the sea fraction."""
-    for name, one in dataset.data.variables.items():
-        units = one.attrs.get("units", "")
-        if one.dims[-2:] != height.dims[-2:] or not is_numeric(one) or units not in FRACTION_DIVISORS:
+    for name, variable in dataset.data.variables.items():
+        units = variable.attrs.get("units", "")
+        if variable.dims[-2:] != height.dims[-2:] or not is_numeric(variable) or units not in FRACTION_DIVISORS:
             continue
-        names, divisor = {one.attrs.get("standard_name"), name.lower()}, FRACTION_DIVISORS[units]
+        names, divisor = {variable.attrs.get("standard_name"), name.lower()}, FRACTION_DIVISORS[units]
         if names & SEA_FRACTION_NAMES:
             return dataset.data[name], (1 / divisor, 0.0)
         if names & LAND_FRACTION_NAMES:

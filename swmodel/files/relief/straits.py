@@ -1,8 +1,8 @@
-"""Straits and isthmuses narrower than a cell: water of a grid is connected where water of its relief is.
+"""Straits and isthmuses narrower than a cell: waters of a grid are connected where they are in its relief.
 
-Each cell is divided into samples, which are water or land like the nearest point of the relief. A body is connected
-water within a cell. Bodies are the nodes of a graph, with edges between those of neighbouring cells that touch; its
-connected parts are the seas of the relief. The largest body of a water cell represents it.
+Each cell is divided into samples, which are water or land like the nearest point of the relief. A body is a connected
+part of the water within a cell. Bodies are the nodes of a graph, whose edges join bodies of neighbouring cells that
+touch; its connected parts are the seas of the relief. The largest body of a water cell represents the cell.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .coast import label_connected
 def connect_seas(
     wet: np.ndarray, sea_fraction: np.ndarray, sea_samples: np.ndarray, is_periodic: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mask with closed isthmuses and opened straits, and the closed isthmuses, both [ny, nx].
+    """The mask with closed isthmuses and opened straits, and the cells that became isthmuses, both [ny, nx].
 
     If the bodies of two neighbouring water cells are not connected within one cell around both, the cell with less sea
-    becomes land. Then seas that are cut off from the largest on the grid, but not in the relief, are connected to it
-    along the path with the fewest land cells. The path must not join waters that land separates in the relief.
-    `sea_samples`: whether samples are water, [ny, ky, nx, kx]. `sea_fraction`: sea fraction of each cell.
+    becomes land. Then seas that are cut off from the largest sea on the grid, but not in the relief, are connected to
+    it along the path with the fewest land cells. The path must not join waters that land separates in the relief.
+    `sea_samples`: whether each sample is water, [ny, ky, nx, kx]. `sea_fraction`: sea fraction of each cell, [ny, nx].
     """
     bodies = WaterBodies(sea_samples, is_periodic)
     wet = wet.copy()
@@ -46,11 +46,11 @@ def connect_seas(
 
 
 class WaterBodies:
-    """The bodies of water in the cells of a grid, numbered from 1 on.
+    """The bodies of water in the cells of a grid, numbered from 1.
 
     Attributes:
         cell_of_body: the flat index of the cell of each body.
-        largest_body: the largest body of each cell, 0 for none, [ny, nx].
+        largest_body: the largest body of each cell, 0 if it has no water, [ny, nx].
         body_pairs: pairs of bodies in neighbouring cells that touch, [n, 2].
     """
 
@@ -79,7 +79,7 @@ class WaterBodies:
 
     @cached_property
     def sorted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bodies that touch others, sorted by these others, and where those of each body begin."""
+        """The neighbours of all bodies, sorted by body, and the index at which those of each body begin."""
         ends = np.concatenate([self.body_pairs, self.body_pairs[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
         return ends[:, 1], np.searchsorted(ends[:, 0], np.arange(len(self.cell_of_body) + 1))
@@ -92,12 +92,12 @@ class WaterBodies:
     def are_touching(self, pairs: np.ndarray) -> np.ndarray:
         """Whether the bodies of pairs [n, 2] touch."""
         count = len(self.cell_of_body)
-        numbers, touching = (each.min(axis=1) * count + each.max(axis=1) for each in (pairs, self.body_pairs))
+        numbers, touching = (bodies.min(axis=1) * count + bodies.max(axis=1) for bodies in (pairs, self.body_pairs))
         touching.sort()  # np.isin takes several times as long
         return np.append(touching, -1)[np.searchsorted(touching, numbers)] == numbers
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
-        """Flat indices of pairs of water cells that share a side and contain bodies, [n, 2]."""
+        """Pairs of water cells that share a side and contain bodies: flat indices [n, 2]."""
         has_water = wet & (self.largest_body > 0)
         numbers = np.arange(wet.size).reshape(wet.shape)
         east = numbers, np.roll(numbers, -1, axis=1)
@@ -107,11 +107,11 @@ class WaterBodies:
         return pairs[has_water.flat[pairs].all(axis=1)]
 
     def are_near(self, one: int, other: int) -> bool:
-        """Whether two bodies are connected through cells at most one cell away from theirs."""
+        """Whether two bodies are connected through cells that are at most one cell away from their cells."""
         (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
         visited, new = {one}, [one]
         while new and other not in visited:
-            reached = {body for here in new for body in self.adjacent_bodies(here)} - visited
+            reached = {neighbour for body in new for neighbour in self.adjacent_bodies(body)} - visited
             new = [
                 body for body in reached
                 if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in (j, north)) <= 1
@@ -121,22 +121,23 @@ class WaterBodies:
         return other in visited
 
     def column_distance(self, cell: int, column: int) -> int:
-        """The distance of a cell from a column, in columns; on a periodic axis the shorter way round."""
+        """The distance of a cell from a column, in columns; on a periodic axis, along the shorter way."""
         distance = abs(int(cell) % self.shape[1] - int(column))
         return min(distance, self.shape[1] - distance) if self.is_periodic else distance
 
     def joins_separate_waters(self, body: int, wet: np.ndarray) -> bool:
-        """Whether opening the cell of a body would join the body with water of a neighbour that is not near it."""
+        """Whether opening the cell of a body would join the body to a neighbouring cell's water that is not near it."""
         (ny, nx), (row, column) = self.shape, divmod(int(self.cell_of_body[body]), self.shape[1])
         cells = {(row - 1, column), (row + 1, column)}
-        cells |= {(row, at % nx if self.is_periodic else at) for at in (column - 1, column + 1)} - {(row, column)}
+        cells |= {(row, i % nx if self.is_periodic else i) for i in (column - 1, column + 1)} - {(row, column)}
         others = [int(self.largest_body[j, i]) for j, i in cells if 0 <= j < ny and 0 <= i < nx and wet[j, i]]
         return not all(self.are_near(body, other) for other in others if other)
 
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
-        """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`.
+        """The bodies in land cells that connect cut-off seas to the largest sea, along the shortest paths.
 
-        The nodes of the graph are the seas of the grid and, after them, the bodies that a path can pass through.
+        Paths avoid `isthmus` and `excluded`. The nodes of the graph are the seas of the grid and, after them, the bodies
+        through which a path can pass.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
@@ -169,7 +170,7 @@ class WaterBodies:
 
 
 def distinct_pairs(pairs: np.ndarray) -> np.ndarray:
-    """The distinct ones of pairs of numbers [n, 2], sorted; several times as fast as np.unique."""
+    """Pairs of numbers [n, 2], sorted and without duplicates; several times as fast as np.unique."""
     size = int(pairs.max(initial=0)) + 1
     keys = np.sort(pairs[:, 0] * size + pairs[:, 1])
     return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], size), axis=1)

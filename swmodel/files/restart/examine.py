@@ -41,8 +41,9 @@ def field_checksum(variable) -> str:
 def examine(path, before_read=lambda nbytes: None) -> dict:
     """The facts that a restart file holds about its run; they are reliable only if the list "damaged" is empty.
 
-    Each entry of "damaged" is [name of a field, None] or DAMAGED_HEADER. The function raises an error of any type if the
-    file cannot be read or is not a restart file. It calls `before_read` with the number of bytes before it reads fields.
+    Each entry of "damaged" is [name of a field, None] or DAMAGED_HEADER. The function raises an error of any type if
+    the file cannot be read or is not a restart file. Before it reads fields, it calls `before_read` with the number of
+    bytes that it will read.
     """
     if os.path.isdir(path):
         return examine_store(path, before_read)

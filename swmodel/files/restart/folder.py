@@ -80,7 +80,7 @@ def restart_examination(path) -> guard.FileToExamine:
 def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:
     """The restart file to continue from, and remarks on newer but damaged files.
 
-    `name`: a path, or the name of a file in restart/; None: the newest intact file. FilesError: there is no intact file.
+    `name`: a path, or the name of a file in restart/; None: the newest intact file. FilesError: no file is intact.
     """
     if name is not None:
         path_in_folder = Path(directory) / RESTART_FOLDER / name

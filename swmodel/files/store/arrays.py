@@ -3,7 +3,7 @@
 The functions of `files.output` define the contents of a NetCDF file or of a store in a netCDF4.Dataset. For a store,
 this dataset exists only in memory, and its variables are translated to arrays. The files of arrays (zarr.json and
 chunks) are written atomically. The zarr.json of the store contains the consolidated metadata of all arrays. It is
-written last, so that a new record becomes visible in all arrays at once.
+written last, so that a new record becomes visible in all arrays at once. A "document" is the content of a zarr.json.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ METADATA_FILE = "zarr.json"
 #: Records per chunk of a variable that is not on the grid.
 RECORDS_PER_CHUNK = 1024
 
-#: The suffix of files that zarr has not finished.
+#: The suffix that zarr gives to a file while it writes the file.
 PARTIAL_SUFFIX = ".partial"
 
+#: Global attribute: CRC-32 of the metadata.
 CHECKSUM_ATTRIBUTE = "header_crc32"
 
-#: Chunks of fill values are written, too, because a missing file counts as damage.
+#: Chunks of fill values are also written, because a missing file counts as damage.
 WRITE_ALL_CHUNKS = {"write_empty_chunks": True}
 
-#: More records than any store has.
+#: A number of records that no store reaches.
 MAX_RECORDS = 2**40
 
 
 def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
-    """Create the arrays of a store that `define` defines in a netCDF4.Dataset, and write those without records or grid.
+    """Create the arrays of a store, as `define` defines them in a netCDF4.Dataset; returns attributes and array names.
 
-    `shape`: rows and columns in each file of a field. Returns the global attributes and the names of the arrays.
+    Arrays that have neither records nor a place on the grid are also written. `shape`: rows and columns in each file of
+    a field.
     """
     import netCDF4
 
@@ -76,7 +78,7 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
     attrs = {name: variable.getncattr(name) for name in variable.ncattrs()}
     fill_value = attrs.get("_FillValue")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr warns that its specification does not have strings yet
+        warnings.simplefilter("ignore")  # zarr warns that its specification does not define strings yet
         return zarr.create_array(
             path,
             shape=tuple(array_shape),
@@ -94,7 +96,7 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
 
 
 def rows_per_chunk(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows per chunk: the divisor of a file's rows that brings the size of a chunk closest to CHUNK_BYTES."""
+    """Rows per chunk of a file of this shape: the divisor of its rows for chunks closest to CHUNK_BYTES."""
     divisors = (n for n in range(1, shape[0] + 1) if shape[0] % n == 0)
     return min(divisors, key=lambda n: abs(math.log(n * shape[1] * itemsize / CHUNK_BYTES)))
 
@@ -116,7 +118,7 @@ def to_json_value(value):
 
 
 def encode_fill_value(fill) -> str | int:
-    """A fill value as xarray writes the attribute `_FillValue` in Zarr."""
+    """A fill value as xarray encodes the attribute `_FillValue` in Zarr."""
     if np.asarray(fill).dtype.kind == "f":
         return base64.standard_b64encode(struct.pack("<d", float(fill))).decode()
     return int(fill)
@@ -129,14 +131,14 @@ def decode_fill_value(value, dtype: np.dtype):
 
 
 def open_for_writing(path: Path, document: dict):
-    """Open an array for writing; records can be written at any index without a change of its metadata."""
+    """Open an array for writing. Records can be written at any index without changing the metadata on the disk."""
     if has_records(dimensions_of(document)):
         document = document | {"shape": [MAX_RECORDS, *document["shape"][1:]]}
     return open_array(path, document, read_only=False).with_config(WRITE_ALL_CHUNKS)
 
 
 def open_array(path: Path, document: dict, read_only: bool = True):
-    """Open an array with the number of records in `document`, its metadata."""
+    """Open an array with the number of records that `document`, its metadata, contains."""
     import zarr
     from zarr.storage import LocalStore, StorePath
 
@@ -145,7 +147,7 @@ def open_array(path: Path, document: dict, read_only: bool = True):
 
 
 def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
-    """The files of an array, of the given records or of all."""
+    """The files of an array that hold `records`; None: all files."""
     files_per_axis = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
     ranges = [range(count) for count in files_per_axis]
     if records is not None:
@@ -162,7 +164,7 @@ def read_values(path: Path, document: dict) -> list:
 
 
 def read_documents(path: Path) -> dict[str, dict]:
-    """{array: metadata} from the metadata of the store or, before these are written, from those of each array."""
+    """{array: metadata}, from the store's metadata or, before they are written, from the metadata of each array."""
     if (path / METADATA_FILE).is_file():
         return read_store_metadata(path)[1]
     return {file.parent.name: read_document(file.parent) for file in sorted(path.glob(f"*/{METADATA_FILE}"))}
@@ -178,7 +180,7 @@ def read_store_metadata(path: Path) -> tuple[dict, dict[str, dict]]:
 
 
 def remove_records_beyond(path: Path, document: dict, n_records: int) -> None:
-    """Remove the files of an array that belong to records from `n_records` on, or that a killed writer has left."""
+    """Remove the files of an array that hold records from `n_records` on, or that a killed writer has left."""
     if not has_records(dimensions_of(document)) or not (path / "c").is_dir():
         return
     for entry in (path / "c").iterdir():
@@ -190,7 +192,7 @@ def remove_records_beyond(path: Path, document: dict, n_records: int) -> None:
 
 
 def series_files(path: Path, documents: dict[str, dict], record: int) -> list[Path]:
-    """The files with the values of a record that are not on the grid, such as its time."""
+    """The files with those values of a record that are not on the grid, such as its time."""
     dimensions = {name: dimensions_of(document) for name, document in documents.items()}
     series_names = [name for name, axes in dimensions.items() if has_records(axes) and not is_on_grid(axes)]
     return [
@@ -211,7 +213,7 @@ def publish_records(path: Path, attributes: dict, documents: dict[str, dict], n_
 
 
 def write_array_documents(path: Path, documents: dict[str, dict]) -> None:
-    """Write the metadata of arrays with records for readers of single arrays, those of time last."""
+    """Write the metadata of each array with records, for readers of single arrays; the array time is last."""
     names = [name for name, document in documents.items() if has_records(dimensions_of(document))]
     for name in sorted(names, key=lambda name: name == "time"):
         write_document(path / name / METADATA_FILE, documents[name])

@@ -1,6 +1,7 @@
-"""A Zarr store whose fields all processes write at once: each writes the files of its part of the grid, in a thread.
+"""A Zarr store that all processes write in parallel: each writes the files of its part of the grid, in a thread.
 
-A file on the parts of several processes (`tiling`) is joined by one of them, its owner, from pieces in a folder.
+Where a file covers the parts of several processes (`tiling`), each writes its piece of the file into a folder, and one
+of them, the owner, joins the pieces.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from ..queue import CallQueue
 from ..run_folder import remove_path
 from . import arrays, tiling
 
-#: Longest time, s, that a process waits for files of others while it is idle or when all have been written, and time
-#: between two checks, s.
+#: Longest time for which a process waits for files of other processes, while it has nothing else to write or when these
+#: files must exist, and the time between two checks, s.
 MAX_WAIT_SECONDS, POLL_SECONDS = 20.0, 0.01
 
-#: A field in a store: its name, and its indices before those of the grid.
+#: A field [y, x] in a store: the name of its array, and its indices along the axes before those of the grid.
 FieldSlice = tuple[str, tuple[int, ...]]
 
 
@@ -32,9 +33,9 @@ class PendingFields(NamedTuple):
     """Fields that are being written by all processes.
 
     Attributes:
-        record: the argument of `_on_complete` when they are complete.
-        shared_files: the files that this process has to join.
-        awaited_files: the files of all processes that did not exist yet, on a process that waits for them.
+        record: the argument of `_on_complete`, which is called when the fields are complete.
+        shared_files: the files that this process still has to join from pieces.
+        awaited_files: files of all processes that did not exist when last checked; empty if this process does not wait.
     """
 
     record: Any
@@ -43,13 +44,13 @@ class PendingFields(NamedTuple):
 
 
 class BlockStore:
-    """Base of stores; all processes make and close one together, and write without messages.
+    """Base of stores; all processes create and close a store together, but write without messages.
 
-    The grid is divided into the parts of the processes with the same members of an ensemble.
+    The processes with the same members of an ensemble divide the grid among them; a process writes its part.
 
     Args:
-        pieces_folder: folder for the pieces of files on several parts.
-        target: the path of the store in messages; None: `path`.
+        pieces_folder: folder for the pieces of files that cover several parts.
+        target: the path that messages name; None: `path`.
         shape: rows and columns of the grid.
     """
 
@@ -67,7 +68,7 @@ class BlockStore:
         self._part_number = ranks.index(transport.rank)
 
     def has_failed(self) -> bool:
-        """Whether only this process knows of a failure."""
+        """Whether this process knows of a failure that the others may not know of."""
         return self._error is not None and not self._error_raised
 
     def finish_thread(self) -> None:
@@ -75,11 +76,11 @@ class BlockStore:
         self._worker.end()
 
     def make_durable(self) -> None:
-        """Make all fields so far durable; all processes call it together."""
+        """Make all fields written so far durable; all processes must call this together."""
         self._call_on_all_ranks(self._sync)
         if not tiling.has_no_shared_files(self._parts, self._file_shape):
-            self._call_on_all_ranks(self._complete_pending)  # all pieces exist
-        self._call_on_rank_0(self._complete_pending)  # all files exist
+            self._call_on_all_ranks(self._complete_pending)  # all pieces exist now
+        self._call_on_rank_0(self._complete_pending)  # all files exist now
 
     def _submit(self, function, *arguments, nbytes: int = 0) -> None:
         self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
@@ -92,7 +93,7 @@ class BlockStore:
             self._error = as_files_error(error, self.target)
 
     def _call_on_all_ranks(self, function, *arguments) -> None:
-        """Call a function on all processes after the queue, and raise the first error on all, once."""
+        """Call a function in each process's thread after the queued calls, and raise the first error on all, once."""
         self._submit(function, *arguments)
         self._queue.finish()
         errors = [error for error in self.transport.allgather(self._error) if error is not None]
@@ -106,10 +107,10 @@ class BlockStore:
         else:
             self._call_on_all_ranks(lambda: None)
 
-    # The following methods run in the thread.
+    # The following methods run in the worker thread.
 
     def _create_arrays(self, define) -> None:
-        """Make the folder and its arrays, which `define` defines in a netCDF4.Dataset."""
+        """Create the folder and its arrays, as `define` defines them in a netCDF4.Dataset."""
         remove_path(self.path)
         remove_path(self._pieces_folder)
         self.path.mkdir()
@@ -120,17 +121,19 @@ class BlockStore:
         documents = arrays.read_documents(self.path)
         names = self._names or list(documents)
         self._documents = {name: documents[name] for name in names}
-        self._arrays = {name: arrays.open_for_writing(self.path / name, one) for name, one in self._documents.items()}
-        dimensions = {name: arrays.dimensions_of(one) for name, one in self._documents.items()}
+        self._arrays = {
+            name: arrays.open_for_writing(self.path / name, document) for name, document in self._documents.items()
+        }
+        dimensions = {name: arrays.dimensions_of(document) for name, document in self._documents.items()}
         self._fields = [name for name in names if arrays.is_on_grid(dimensions[name])]
         self._record_fields = [name for name in self._fields if arrays.has_records(dimensions[name])]
         self._file_shape = arrays.shape_of_files(self._documents[self._fields[0]])[-2:]
         self._whole_file_cells = tiling.cells_of_whole_files(self._part, *self.shape, self._file_shape)
         self._shared_files = list(tiling.shared_files(self._part_number, self._parts, *self.shape, self._file_shape))
-        self._files_to_join = [each for each in self._shared_files if each.writers[0] == self._part_number]
+        self._files_to_join = [file for file in self._shared_files if file.writers[0] == self._part_number]
         self._file_indices = [
             *tiling.file_indices(self._whole_file_cells, self._file_shape),
-            *(each.file_index for each in self._files_to_join),
+            *(file.file_index for file in self._files_to_join),
         ]
 
     def _require_disk_space(self, nbytes: int) -> None:
@@ -138,16 +141,16 @@ class BlockStore:
             raise FilesError(f"{self.target}: disk full, {available} bytes free, {nbytes} may be needed")
 
     def _write(self, name: str, leading_indices: tuple[int, ...], local: np.ndarray) -> None:
-        """Write this process's part of a field: whole files, and pieces of others."""
+        """Write this process's part of a field: whole files, and pieces of shared files."""
         array = self._arrays[name]
         local = np.asarray(local, array.dtype)
         if cells := self._whole_file_cells:
             array[(*leading_indices, slice(*cells[:2]), slice(*cells[2:]))] = local[
                 tiling.index_in_part(cells, self._part)
             ]
-        for piece in self._shared_files:
-            cells = tiling.intersection(piece.cells, self._part)
-            path = self._piece_path(name, leading_indices, piece, self._part_number)
+        for shared_file in self._shared_files:
+            cells = tiling.intersection(shared_file.cells, self._part)
+            path = self._piece_path(name, leading_indices, shared_file, self._part_number)
             path.parent.mkdir(exist_ok=True)
             with atomic_write(path) as draft, draft.open("wb") as file:
                 np.save(file, local[tiling.index_in_part(cells, self._part)])
@@ -158,39 +161,41 @@ class BlockStore:
         return self._pieces_folder / "-".join(map(str, (name, *leading_indices, *shared_file.file_index, writer)))
 
     def _add_pending(self, record, field_slices: list[FieldSlice]) -> None:
-        """Register fields of which this process has written its part."""
-        files_to_join = [(*each, piece) for each in field_slices for piece in self._files_to_join]
-        new_files = [file for each in field_slices for file in arrays.field_files(self.path, *each, self._file_indices)]
+        """Register fields as pending after this process has written its part of them."""
+        files_to_join = [(*field, shared_file) for field in field_slices for shared_file in self._files_to_join]
+        new_files = [
+            file for field in field_slices for file in arrays.field_files(self.path, *field, self._file_indices)
+        ]
         self._unsynced_files |= set(new_files)
         self._pending.append(PendingFields(record, files_to_join, self._files_to_await(field_slices)))
         self._process_pending(MAX_WAIT_SECONDS, only_while_idle=True)
 
     def _files_to_await(self, field_slices: list[FieldSlice]) -> list[Path]:
-        """The files of fields for which this process waits before `_on_complete`."""
+        """The files for which this process waits until it calls `_on_complete`."""
         return []
 
     def _on_complete(self, record) -> None:
-        """Called when all files of the fields of a record exist."""
+        """Called when all awaited files of the fields of a record exist; `record`: see `PendingFields`."""
 
     def _process_pending(self, max_wait: float, only_while_idle: bool = False) -> None:
-        """Join files and complete fields, in order, as far as the pieces and files of others exist."""
+        """Join files and complete pending fields, in order, as far as the pieces and files of other processes exist."""
         deadline = time.monotonic() + max_wait
         while self._pending:
-            one = self._pending[0]
-            while one.shared_files and self._try_to_join(*one.shared_files[-1]):
-                one.shared_files.pop()
-            while one.awaited_files and one.awaited_files[-1].exists():
-                one.awaited_files.pop()
-            if not one.shared_files and not one.awaited_files:
+            fields = self._pending[0]
+            while fields.shared_files and self._try_to_join(*fields.shared_files[-1]):
+                fields.shared_files.pop()
+            while fields.awaited_files and fields.awaited_files[-1].exists():
+                fields.awaited_files.pop()
+            if not fields.shared_files and not fields.awaited_files:
                 self._pending.pop(0)
-                self._on_complete(one.record)
+                self._on_complete(fields.record)
             elif time.monotonic() >= deadline or (only_while_idle and not self._queue.is_idle):
                 return
             else:
                 time.sleep(POLL_SECONDS)
 
     def _try_to_join(self, name: str, leading_indices: tuple[int, ...], shared_file: tiling.SharedFile) -> bool:
-        """Join a file from its pieces; False if some do not exist yet."""
+        """Join a file from its pieces; returns False if some pieces do not exist yet."""
         paths = {writer: self._piece_path(name, leading_indices, shared_file, writer) for writer in shared_file.writers}
         if not all(path.exists() for path in paths.values()):
             return False
@@ -207,21 +212,21 @@ class BlockStore:
         return True
 
     def _complete_pending(self) -> None:
-        """Complete all fields, after the processes have written everything that this requires."""
+        """Complete all pending fields, after all processes have written everything that this requires."""
         self._process_pending(MAX_WAIT_SECONDS)
         if self._pending:
-            one = self._pending[0]
-            if one.shared_files:
-                name, leading_indices, shared_file = one.shared_files[-1]
+            fields = self._pending[0]
+            if fields.shared_files:
+                name, leading_indices, shared_file = fields.shared_files[-1]
                 missing = self._piece_path(name, leading_indices, shared_file, shared_file.writers[-1])
             else:
-                missing = one.awaited_files[-1]
+                missing = fields.awaited_files[-1]
             raise FilesError(f"{missing} is missing, though it was written; was it removed?")
         self._sync()
 
     def _sync(self) -> None:
-        """Sync the existing files among those written since the last call, and their folders."""
-        existing = {file for file in self._unsynced_files if file.exists()}  # others are still in pieces
+        """Sync those files written since the last call that exist, and their folders."""
+        existing = {file for file in self._unsynced_files if file.exists()}  # the others are still in pieces
         for file in sorted(existing):
             sync_path(file)
         for folder in sorted({parent for file in existing for parent in file.relative_to(self.path.parent).parents}):

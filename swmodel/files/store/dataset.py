@@ -1,4 +1,4 @@
-"""Read the snapshots of a run from either format; Zarr stores get the part of netCDF4's interface that readers use."""
+"""Read the records of a run from NetCDF or Zarr: a store has the part of netCDF4's interface that readers use."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FILL_VALUE_ATTRIBUTE = "_FillValue"
 
 
 def open_netcdf_or_zarr(path):
-    """Open a file or store for use in a `with` statement.
+    """Open a NetCDF file or Zarr store for use in a `with` statement.
 
-    FilesError: it cannot be read. ModuleNotFoundError: it is a store, and the package zarr is not installed.
+    FilesError: the file or store cannot be read. ModuleNotFoundError: a store needs the package zarr, which is missing.
     """
     if is_zarr_store(path):
         require_package(path, "zarr")
@@ -50,7 +50,7 @@ class AttributeAccess:
 
 
 class StoreVariable(AttributeAccess):
-    """A variable of a store, whose values are read as masked arrays.
+    """A variable of a store; indexing it reads values as masked arrays.
 
     OSError: a chunk is damaged, or a chunk of a field on the grid is missing.
     """
@@ -86,9 +86,9 @@ class StoreVariable(AttributeAccess):
 
 
 class StoreDataset(AttributeAccess):
-    """A store, with the records that it had when it was opened, for use in a `with` statement.
+    """A store for use in a `with` statement, with the records that it had when it was opened.
 
-    FilesError: it cannot be read, or is not the store of a run.
+    FilesError: the store cannot be read, or was not written by a run.
     """
 
     def __init__(self, path):
@@ -123,7 +123,7 @@ class StoreDataset(AttributeAccess):
 def require_files(path: Path, document: dict, record_index: tuple) -> None:
     """Raise OSError if a file of a field is missing, because zarr would return fill values for it.
 
-    `record_index`: (number of a record,) to check that record only; anything else checks all of them.
+    `record_index`: (number of a record,) to check only this record; otherwise all records are checked.
     """
     if not arrays.is_on_grid(arrays.dimensions_of(document)):
         return

@@ -1,4 +1,4 @@
-"""A store of constant fields that all processes write, and that appears complete or not at all."""
+"""A store of fields without time, which all processes write, and which appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..run_folder import remove_path
 from . import arrays
 from .block_store import BlockStore, FieldSlice
 
-#: The suffix of an earlier store while a new one takes its name, and the folder of pieces within a store.
+#: The suffix of an existing store while the new one takes its name, and the folder of pieces within a store.
 EARLIER_SUFFIX, PIECES_FOLDER = ".earlier", "pieces"
 
 
 class DraftStore(BlockStore):
-    """A context that writes a store, and verifies and renames it at the end. An error leaves an earlier one unchanged.
+    """A context that writes a store, verifies it and renames it at the end. Errors leave an existing store unchanged.
 
-    `define`: function of a netCDF4.Dataset that defines the contents.
+    `define`: function of a netCDF4.Dataset that defines the contents. `needed_bytes`: size of the store, bytes.
     """
 
     def __init__(self, path, transport, shape: tuple[int, int], define: Callable, needed_bytes: int):
@@ -50,12 +50,12 @@ class DraftStore(BlockStore):
             self._finish()
 
     def write_field(self, name: str, leading_indices: tuple[int, ...], local: np.ndarray) -> None:
-        """Write this process's part [y, x] of a field; `leading_indices`: its indices before those of the grid."""
+        """Write this process's part [y, x] of a field; `leading_indices`: indices of the axes before y and x."""
         self._field_slices.append((name, leading_indices))
         self._submit(self._write, name, leading_indices, local, nbytes=local.nbytes)
 
     def write_numbers(self, name: str, values: np.ndarray) -> None:
-        """Write numbers, which all processes have."""
+        """Write an array of numbers, which is the same on all processes."""
         if self.transport.rank == 0:
             self._submit(self._write_numbers, name, values)
 
@@ -71,20 +71,20 @@ class DraftStore(BlockStore):
     def _verify(self) -> None:
         """Read back the files of this process, so that zarr verifies their checksums."""
         cells = [self._whole_file_cells] if self._whole_file_cells else []
-        cells += [piece.cells for piece in self._files_to_join]
-        for name, lead in self._field_slices:
+        cells += [shared_file.cells for shared_file in self._files_to_join]
+        for name, leading_indices in self._field_slices:
             for south, north, west, east in cells:
                 try:
-                    self._arrays[name][(*lead, slice(south, north), slice(west, east))]
+                    self._arrays[name][(*leading_indices, slice(south, north), slice(west, east))]
                 except (ValueError, RuntimeError) as error:
                     raise OSError(f"verification failed: {name}: {error}") from None
 
     def _publish(self) -> None:
         remove_path(self._pieces_folder)
         self._unsynced_files.add(arrays.publish_records(self.path, self._attributes, self._documents, 0))
-        for name, one in self._documents.items():
-            if not arrays.is_on_grid(arrays.dimensions_of(one)):
-                self._unsynced_files |= set(arrays.chunk_files(self.path / name, one))
+        for name, document in self._documents.items():
+            if not arrays.is_on_grid(arrays.dimensions_of(document)):
+                self._unsynced_files |= set(arrays.chunk_files(self.path / name, document))
             self._unsynced_files.add(self.path / name / arrays.METADATA_FILE)
         self._sync()
         earlier = self.target.with_name(self.target.name + EARLIER_SUFFIX)

@@ -1,4 +1,4 @@
-"""Check a Zarr store against its checksums: CRC-32C of each chunk, and a CRC-32 of the metadata."""
+"""Compare a Zarr store with its checksums: a CRC-32C of each chunk, and a CRC-32 of the metadata."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from . import arrays
 
 
 def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
-    """Facts about a store, like those of `integrity.examine`; any error: it cannot be read.
+    """Facts about a store, like those of `integrity.examine`. An error of any type means that it cannot be read.
 
-    `full`: whether to verify all values, or to skip fields. `before_read`: is called with the size of the values.
+    `full`: whether to verify all values, or only those of arrays with one axis. `before_read` is called with the number
+    of bytes of the values.
     """
     path = Path(path)
     if not (path / arrays.METADATA_FILE).is_file():
@@ -26,8 +27,8 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     damaged: list = []
     if has_checksum and attributes[arrays.CHECKSUM_ATTRIBUTE] != arrays.metadata_checksum(attributes, documents):
         damaged.append(DAMAGED_HEADER)
-    documents_to_verify = {name: one for name, one in documents.items() if full or len(one["shape"]) < 2}
-    before_read(sum(math.prod(one["shape"]) * value_bytes(one) for one in documents_to_verify.values()))
+    documents_to_verify = {name: document for name, document in documents.items() if full or len(document["shape"]) < 2}
+    before_read(sum(math.prod(document["shape"]) * value_bytes(document) for document in documents_to_verify.values()))
     for name, document in documents_to_verify.items():
         if not has_published_document(path / name, document):
             damaged.append([name, None])
@@ -44,16 +45,19 @@ def value_bytes(document: dict) -> int:
 
 
 def has_published_document(path: Path, document: dict) -> bool:
-    """Whether an array has these metadata, apart from the number of records, which may grow meanwhile."""
+    """Whether an array's metadata are `document`, apart from the number of records, which may grow meanwhile."""
     try:
-        own, n_ignored = arrays.read_document(path), int(arrays.has_records(arrays.dimensions_of(document)))
-        return own | {"shape": own["shape"][n_ignored:]} == document | {"shape": document["shape"][n_ignored:]}
+        array_document, n_ignored = arrays.read_document(path), int(arrays.has_records(arrays.dimensions_of(document)))
+        published, stored = (
+            metadata | {"shape": metadata["shape"][n_ignored:]} for metadata in (document, array_document)
+        )
+        return stored == published
     except (OSError, LookupError, TypeError, ValueError):
         return False
 
 
 def damaged_records(path: Path, document: dict):
-    """The records of a field in time with a damaged or missing chunk; [None] for any other damaged array."""
+    """The records of a field in time with a damaged or missing chunk; for any other array [None] if it is damaged."""
     records = range(document["shape"][0]) if arrays.has_records(arrays.dimensions_of(document)) else [None]
     array = arrays.open_array(path, document)
     is_field = arrays.is_on_grid(arrays.dimensions_of(document))
@@ -73,6 +77,6 @@ def is_readable(array, index: tuple) -> bool:
     """Whether the chunks at an index match their checksums."""
     try:
         array[index]
-    except Exception:  # of the codecs
+    except Exception:  # codecs raise errors of several types
         return False
     return True

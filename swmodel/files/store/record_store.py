@@ -1,8 +1,8 @@
 """Records in a Zarr store that all processes write in parallel: output.zarr of a run.
 
-Rank 0 makes a record visible when it finds the files of all processes in the folder. So readers see a record completely
-or not at all, even if a process is killed at any moment, and publishing it needs no message. Processes exchange
-messages only when a store is opened, before restart files, and at the end.
+Rank 0 publishes a record, that is, makes it visible to readers, when the files of all processes are in the folder. So
+readers see a record completely or not at all, even if a process is killed at any moment, and publishing needs no
+messages. Processes exchange messages only when a store is opened, flushed (before restart files) and closed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from ..run_folder import remove_path
 from . import arrays, tiling
 from .block_store import BlockStore, FieldSlice
 
-#: Records that complete within this time after the last publication, s, wait for the next one if calls are queued.
+#: While further calls are queued, records that complete within this time after the last publication, s, wait.
 MIN_PUBLISH_INTERVAL_SECONDS = 0.2
 
-#: Upper bound on the size of a record's metadata, bytes.
+#: Upper bound on the size of the metadata of a record, bytes.
 MAX_RECORD_METADATA_BYTES = 1 << 16
 
 
 class RecordStore(BlockStore):
-    """Base of stores with records in time, like `output.record_file.RecordFile`. All processes call all methods.
+    """Base of stores with records in time, like `output.record_file.RecordFile`. All processes must call all methods.
 
-    `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true there,
-    and all raise FilesError at the next `flush` or `close`; complete records stay.
+    `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true on this
+    process, and all processes raise FilesError at the next `flush` or `close`; complete records stay.
 
     `keep`: function of a step that says whether to keep its record in an existing store; None: create a new store.
     FilesError, on all processes: the store cannot be written, or belongs to another run.
@@ -70,7 +70,7 @@ class RecordStore(BlockStore):
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int) -> None:
-        """Start a record of at most `nbytes` bytes, summed over all processes."""
+        """Start a record of at most `nbytes` on all processes together."""
         self._submit(self._require_disk_space, nbytes + MAX_RECORD_METADATA_BYTES)
         self._unwritten_fields = dict.fromkeys(self._record_fields)
 
@@ -81,7 +81,7 @@ class RecordStore(BlockStore):
         self._submit(self._write, name, (self._n_records,), local, nbytes=local.nbytes)
 
     def complete(self, step: int, seconds: float) -> None:
-        """Complete the record of `step` at the time `seconds`, s; fields that were not written get the fill value."""
+        """Complete the record of `step` at the time `seconds`, s; fields that were not written become missing."""
         block_shape = self._part[1] - self._part[0], self._part[3] - self._part[2]
         for name in self._unwritten_fields:
             self._submit(self._write, name, (self._n_records,), np.full(block_shape, FILL_VALUE, self.dtype))
@@ -89,11 +89,11 @@ class RecordStore(BlockStore):
         self._n_records += 1
 
     def flush(self) -> None:
-        """Make all records written so far visible and durable: they survive a kill and a power cut."""
+        """Make all complete records visible and durable: they survive the end of the processes and a power cut."""
         self.make_durable()
 
     def close(self, collective: bool = True) -> None:
-        """Process the queue and close the store; `collective=False` if the processes can no longer communicate."""
+        """Finish the queued calls and close the store; `collective=False` if processes can no longer communicate."""
         try:
             if collective:
                 self.flush()
@@ -142,7 +142,7 @@ class RecordStore(BlockStore):
         return not np.array_equal(stored_values, values)
 
     def _resume(self, keep: Callable, command_line: str) -> None:
-        """Keep the leading records for which `keep(step)` is true, remove the others, and update the attributes."""
+        """Keep the leading records, for which `keep(step)` is true, remove the others, and update the attributes."""
         self._attributes, documents = arrays.read_store_metadata(self.path)
         self._names = list(documents)
         steps, times = (arrays.read_values(self.path / name, documents[name]) for name in ("step", "time"))
@@ -172,10 +172,10 @@ class RecordStore(BlockStore):
         if self.transport.rank:
             return []
         file_indices = tiling.file_indices((0, self.shape[0], 0, self.shape[1]), self._file_shape)
-        return [file for each in field_slices for file in arrays.field_files(self.path, *each, file_indices)]
+        return [file for field in field_slices for file in arrays.field_files(self.path, *field, file_indices)]
 
     def _on_complete(self, record: tuple[int, float] | None) -> None:
-        """Publish a complete record unless more calls are queued; with None, publish the constant fields at once."""
+        """Publish a complete record, or later if more calls are queued; None: publish the constant fields at once."""
         if self.transport.rank:
             return
         self._unpublished_records += [record] if record else []

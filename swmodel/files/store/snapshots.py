@@ -1,4 +1,4 @@
-"""output.zarr of a run: the contents of output.nc in a store of Zarr."""
+"""output.zarr of a run: the contents of output.nc in a Zarr store."""
 
 from __future__ import annotations
 

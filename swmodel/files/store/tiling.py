@@ -1,9 +1,9 @@
-"""How a grid is divided into the files of a store, and which process writes each. It calculates indices only.
+"""How a grid is divided into the files of a store, and which process writes each file: calculations of indices.
 
-A file holds a rectangle of cells of one variable in one record. All files have one size, except at the northern and
-eastern edge. When a store is created, they fit the processes' parts of the grid if possible. Otherwise, and if a run
-continues with other parts, some files lie on several parts; one process, the owner, assembles such a file
-from the pieces of all.
+A file holds a rectangle of cells of one variable in one record. All files have the same shape, except at the northern
+and eastern edge. When a store is created, each file lies within one process's part of the grid if possible. Otherwise,
+or if a run continues with other parts, some files cover several parts; one process, the owner, joins such a file from
+the pieces of all.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import NamedTuple
 #: A rectangle of cells: first row, end of rows, first column, end of columns.
 Rectangle = tuple[int, int, int, int]
 
-#: If files do not fit the parts: how many lie along the longest part on an axis, and the fewest cells that they have.
+#: If files do not fit the parts: the largest number of files along the longest part on an axis, and the smallest number
+#: of cells of a file on an axis, unless the part is shorter.
 FILES_PER_PART, MIN_FILE_CELLS = 8, 64
 
 
 class SharedFile(NamedTuple):
-    """A file on several parts: its index (row and column of files), its cells, and its writers, the owner first."""
+    """A file that covers several parts: its index (row and column of files), cells and writers, the owner first."""
 
     file_index: tuple[int, int]
     cells: Rectangle
@@ -28,12 +29,12 @@ class SharedFile(NamedTuple):
 
 
 def choose_file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int, int]:
-    """Rows and columns of the files of a new store, from the parts of all processes."""
+    """Rows and columns of the files of a new store, chosen from the parts of all processes."""
     return choose_file_length((part[:2] for part in parts), ny), choose_file_length((part[2:] for part in parts), nx)
 
 
 def choose_file_length(spans, axis_size: int) -> int:
-    """Cells of a file on one axis: the greatest common divisor of the parts' first cells, if that is not very small."""
+    """Cells of a file on one axis: the greatest common divisor of the parts' first cells, unless it is too small."""
     spans = sorted(set(spans))
     common_divisor = math.gcd(*(start for start, _ in spans)) or axis_size
     longest = max(stop - start for start, stop in spans)
@@ -46,7 +47,7 @@ def has_no_shared_files(parts: Sequence[Rectangle], file_shape: tuple[int, int])
 
 
 def file_indices(cells: Rectangle | None, file_shape: tuple[int, int]) -> list[tuple[int, int]]:
-    """The indices of the files of one variable that hold these cells, which start at the edge of a file."""
+    """The indices of the files of one variable that hold `cells`, which must begin at the edge of a file."""
     if cells is None:
         return []
     rows = range(cells[0] // file_shape[0], math.ceil(cells[1] / file_shape[0]))
@@ -55,24 +56,24 @@ def file_indices(cells: Rectangle | None, file_shape: tuple[int, int]) -> list[t
 
 
 def cells_of_whole_files(part: Rectangle, ny: int, nx: int, file_shape: tuple[int, int]) -> Rectangle | None:
-    """The cells of a part in files that lie completely on it; None: there are none."""
+    """The cells of those files that lie completely within a part; None: there are none."""
     south, north = range_of_whole_files(part[:2], ny, file_shape[0])
     west, east = range_of_whole_files(part[2:], nx, file_shape[1])
     return (south, north, west, east) if south < north and west < east else None
 
 
 def range_of_whole_files(span: Sequence[int], axis_size: int, file_length: int) -> tuple[int, int]:
-    """The cells of complete files, each of `file_length` cells, within a span of an axis with `axis_size` cells."""
+    """First cell, and one past the last, of the files within a `span` of an axis with `axis_size` cells."""
     start, stop = span
     end = stop if stop == axis_size else stop // file_length * file_length
     return math.ceil(start / file_length) * file_length, end
 
 
 def shared_files(
-    rank: int, parts: Sequence[Rectangle], ny: int, nx: int, file_shape: tuple[int, int]
+    part_number: int, parts: Sequence[Rectangle], ny: int, nx: int, file_shape: tuple[int, int]
 ) -> Iterator[SharedFile]:
-    """The files that lie on the part of a process and on others."""
-    south, north, west, east = parts[rank]
+    """The files that cover cells of this part and of others."""
+    south, north, west, east = parts[part_number]
     for row in range(south // file_shape[0], math.ceil(north / file_shape[0])):
         for column in range(west // file_shape[1], math.ceil(east / file_shape[1])):
             first_row, first_column = row * file_shape[0], column * file_shape[1]
@@ -83,7 +84,7 @@ def shared_files(
 
 
 def intersection(one: Rectangle, other: Rectangle) -> Rectangle | None:
-    """The cells in both rectangles; None: there are none."""
+    """The cells that both rectangles contain; None: there are none."""
     south, west = max(one[0], other[0]), max(one[2], other[2])
     north, east = min(one[1], other[1]), min(one[3], other[3])
     return (south, north, west, east) if south < north and west < east else None
