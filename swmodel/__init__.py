@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 
     __version__: str
 
-#: Public names and their modules, imported at first use. `import swmodel` imports neither JAX nor MPI, so that the
-#: environment of a rank can be set before.
+#: Public names and their modules, which are imported at first use. `import swmodel` imports neither JAX nor MPI,
+#: because the environment of a rank must be prepared before.
 EXPORTS = {
     "Case": ".config.options.case",
     "option": ".ocean.option",
@@ -43,10 +43,10 @@ EXPORTS = {
     "plot": ".plotting.notebook",
 }
 
-#: The public names that load JAX, before which the environment of this process is prepared.
+#: Public names before whose import the environment of this process is prepared, because their modules import JAX.
 NAMES_THAT_LOAD_JAX = ("Simulation", "functional")
 
-#: Modules with further public names.
+#: Modules that contain further public names.
 MODULES = ("bmi", "errors", "gradients", "typing")
 
 __all__ = list(EXPORTS)

@@ -6,7 +6,7 @@ from .parallel import interrupt
 
 
 def main():
-    """Run the program; exits with its exit code (`swmodel.errors`)."""
+    """Run the program and exit with its exit code (`swmodel.errors`)."""
     interrupt.install_sigint_handler()  # before anything else is imported
     from .parallel import environment, streams
 

@@ -1,7 +1,7 @@
-"""The errors that users can meet, and the exit code of the program for each.
+"""The errors that users can meet, and the exit code of the program for each of them.
 
-0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 a verification test failed,
-70 internal, 75 stopped early.
+Exit codes: 0 success, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 failed
+verification test, 70 internal error, 75 stopped early.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupE
 EXIT_INTERNAL = 70
 EXIT_STOPPED = 75
 
-#: Limits of a message: the length of a line and of a value quoted in it, characters, and the number of lines.
+#: Limits of a message: characters in a line, characters of a quoted value, and number of lines.
 MAX_LINE_LENGTH, MAX_QUOTE_LENGTH, MAX_MESSAGE_LINES = 1000, 200, 20
-#: Longest note about omitted characters, characters.
+#: Longest note about omitted characters, in characters.
 OMISSION_NOTE_LENGTH = 40
 
 
 class UsageError(Exception):
-    """The command line or the configuration requests something impossible."""
+    """The command line, or a configuration or input file, requests something impossible."""
 
     exit_code = 2
 
@@ -36,7 +36,7 @@ class ConfigError(ValueError):
     """The configuration cannot be used.
 
     Attributes:
-        problems: one line per problem, with its place and units; the message shows only the first ones.
+        problems: one line per problem, which names the key or file; the message shows only the first MAX_MESSAGE_LINES.
     """
 
     exit_code = 2
@@ -105,9 +105,9 @@ def write_failure_reason(error: OSError | RuntimeError, path: object) -> str:
 
 
 class Stopped(Exception):
-    """The run ended early on request and has written a restart. Raised on all processes together.
+    """The run ended early on request, after writing a restart file. Raised on all processes together.
 
-    The message has the reason, the time, and the command that continues the run (`stop.stopped_error`).
+    The message names the reason, the time, and the command that continues the run (`parallel.stop.stopped_error`).
     """
 
     exit_code = EXIT_STOPPED
@@ -116,7 +116,7 @@ class Stopped(Exception):
 def exit_code(error: BaseException) -> int:
     """The exit code for an exception: its attribute `exit_code` if it has one.
 
-    Otherwise 3 for a missing package or too little memory, 5 for OSError, 75 for an interrupt, 70 for everything else.
+    Otherwise: 3 for a missing package or too little memory, 5 for OSError, 75 for an interrupt, 70 for anything else.
     """
     if isinstance(code := getattr(error, "exit_code", None), int):
         return code
@@ -144,7 +144,7 @@ def as_line(text: str) -> str:
 
 
 def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
-    """The text; if it is too long, only its two ends and the number of omitted characters."""
+    """The text or, if it is too long, its two ends and the number of omitted characters."""
     n_omitted, half = len(text) - max_length, max_length // 2
     return (
         text if n_omitted <= OMISSION_NOTE_LENGTH else f"{text[:half]} [... {n_omitted} characters ...] {text[-half:]}"
@@ -152,7 +152,7 @@ def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
 
 
 def as_message_lines(lines: Sequence[str]) -> list[str]:
-    """Each text as one line; of many texts only the first ones, and how many more there are."""
+    """Each text as one line; of many texts, the first MAX_MESSAGE_LINES and how many more there are."""
     n_omitted = len(lines) - MAX_MESSAGE_LINES
     return [as_line(line) for line in lines[:MAX_MESSAGE_LINES]] + (
         [f"... and {n_omitted} more"] if n_omitted > 0 else []
@@ -160,27 +160,27 @@ def as_message_lines(lines: Sequence[str]) -> list[str]:
 
 
 def add_unknown_name(problems: list[str], context: str, kind: str, name: str, known_names: Iterable[str]) -> None:
-    """Add an unknown section or key to the problems, with a suggestion unless there are many problems already."""
+    """Add an unknown section or key to the problems, with a suggestion unless there are already many problems."""
     hint = f"; {suggest(name, known_names)}" if len(problems) < MAX_MESSAGE_LINES else ""
     problems.append(f"{context}: no such {kind}{hint}")
 
 
 def suggest(word: str, known_names: Iterable[str]) -> str:
-    """'did you mean "jet"?' if the word is similar to a known name, else the list of known names."""
+    """The question 'did you mean "jet"?' if the word is similar to a known name, else the list of known names."""
     known_names = [str(name) for name in known_names]
     closest = difflib.get_close_matches(word, known_names, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
         name for name in known_names if name.lower() == word.lower()
     ]
-    return f'did you mean "{closest[0]}"?' if closest else f"known are {join_names(known_names) or 'none'}"
+    return f'did you mean "{closest[0]}"?' if closest else f"known names: {join_names(known_names) or 'none'}"
 
 
 def join_names(names: Iterable[str]) -> str:
-    """The names, separated by commas; elements of an array are listed once, as boundary_tide_level[...]."""
+    """The names, separated by commas; all elements of an array appear as one name, such as boundary_tide_level[...]."""
     return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 
 def describe_failure(error: BaseException, path: str, label: str = "") -> str:
-    """Place and reason of a failure in a Python file, as `FILE:LINE: LABEL: ERROR, in: SOURCE LINE`."""
+    """Location and reason of a failure in a user's Python file, as `FILE:LINE: LABEL: ERROR, in: SOURCE LINE`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
     message = ": ".join([*filter(None, [label]), type(error).__name__, *str(error).splitlines()[:1]])

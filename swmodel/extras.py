@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-#: The extra that installs each package that this module checks.
+#: {optional package: the extra of swmodel that installs it}.
 EXTRA_OF_PACKAGE = {
     "bmipy": "bmi",
     "pyTMD": "tides",
@@ -17,7 +17,7 @@ EXTRA_OF_PACKAGE = {
 
 
 def missing_package_reason(feature: object, package: str) -> str | None:
-    """A message if the optional package that `feature` needs is missing, else None."""
+    """A message if the optional `package`, which `feature` needs, is missing, else None."""
     if find_spec(package):
         return None
     return f'{feature} needs the package {package}: pip install "swmodel[{EXTRA_OF_PACKAGE[package]}]"'

@@ -1,7 +1,7 @@
-"""Tables in text files, as people, spreadsheets and other programs write them: tracks, gauges, drifters.
+"""Tables in text files, as users, spreadsheets and other programs write them: tracks, gauges, drifters.
 
-The first line names the columns, in upper or lower case. Commas, semicolons or tabs separate the cells; unless they are
-commas, numbers may have a decimal comma. A byte-order mark, empty lines and lines that begin with # are ignored.
+The first line names the columns, in upper or lower case. Commas, semicolons or tabs separate the cells; with semicolons
+or tabs, numbers may have a decimal comma. A byte-order mark, empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 from .errors import UsageError
 
-#: Possible separators of cells; the one that occurs most often in the first line is used.
+#: Possible separators of cells; a table uses the separator that occurs most often in its first line.
 DELIMITERS = ",;\t"
-#: A column with its units: "Water Level (m)", "level [cm]".
+#: The name of a column with its units, such as "Water Level (m)" or "level [cm]".
 COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?)\s*[)\]])?")
-#: What may stand in place of units in the name of a column of times, in lower case.
+#: Time zones, in lower case, that the name of a column of times may contain in place of units.
 ZONES = ("", "utc", "gmt", "z")
 
 
 class TextTable(NamedTuple):
-    """The names of the columns, in lower case, and the cells of each row by its place, "file:12"."""
+    """A table: the names of its columns, in lower case, and {context of a row, such as "file:12": its cells}."""
 
     columns: list[str]
     rows: dict[str, list[str]]
 
     def row(self, context: str) -> dict[str, str]:
-        """The cells of a row, by column name.
+        """The cells of a row, {column name: cell}.
 
         UsageError: the row has more or fewer cells than there are columns, or two columns have the same name.
         """
@@ -43,7 +43,7 @@ class TextTable(NamedTuple):
 
 
 def parse_table(text: str, file_name: str) -> TextTable:
-    """The table in a text; messages name its lines as `file_name`:1 and so on.
+    """The table in `text`, whose lines have the contexts `file_name`:1 and so on in messages.
 
     UsageError: a line cannot be split into cells, for example because a cell is longer than 131 072 characters.
     """
@@ -57,7 +57,7 @@ def parse_table(text: str, file_name: str) -> TextTable:
 
 
 def split_cells(line: str, delimiter: str, context: str) -> list[str]:
-    """The cells of a line, without surrounding spaces, and with decimal points."""
+    """The cells of a line, without surrounding spaces; unless `delimiter` is a comma, with decimal points."""
     try:
         cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -66,13 +66,13 @@ def split_cells(line: str, delimiter: str, context: str) -> list[str]:
 
 
 def split_column(column: str) -> tuple[str, str]:
-    """The name and the units of a column: "level (m)" is ("level", "m"); "" for no units."""
+    """The name and units of a column: ("level", "m") for "level (m)"; the units are "" if there are none."""
     match = COLUMN_PATTERN.fullmatch(column)
     return (match["name"], match["units"] or "") if match else (column, "")
 
 
 def with_decimal_point(cell: str) -> str:
-    """The cell with a decimal point in place of a comma, if that makes it a number."""
+    """The cell with a decimal point in place of a decimal comma, if it is then a number, else unchanged."""
     try:
         float(cell.replace(",", "."))
     except ValueError:

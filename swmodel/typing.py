@@ -2,8 +2,8 @@
 
     def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
 
-A field that is a function of position takes `Points`. Three names are unions of types: `Source`, a configuration as
-`load` and `Simulation` take it; `Field`, an entry of `fields`; and `UserTerm`, an entry of `terms`.
+A function that defines a field takes `Points`. Three names are unions of types: `Source`, a configuration that `load`
+and `Simulation` accept; `Field`, an entry of `fields`; and `UserTerm`, an entry of `terms`.
 """
 
 from .config.loading.load import Source

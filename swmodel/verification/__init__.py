@@ -1,4 +1,4 @@
-"""Verification tests: the model compared with analytic solutions, invariants, laboratory records and tables."""
+"""Verification tests: the model compared with analytic solutions, invariants, laboratory data and published tables."""
 
 from . import drying, files, flows, forcing, invariants, sphere, waves
 from .comparison import VERIFICATION_TESTS, Comparison, VerificationTest

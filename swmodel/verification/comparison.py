@@ -19,8 +19,8 @@ class Comparison:
     """A number computed by the model, and its expected value.
 
     Attributes:
-        quantity: the number, in words.
-        measured, expected: the two values.
+        quantity: the description of the number, with its unit.
+        measured, expected: the value computed by the model, and the expected one.
         tolerance: the largest difference that passes, in the same unit.
     """
 
@@ -41,15 +41,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class VerificationTest:
-    """A registered test of the model against an analytic solution, an invariant, or records of laboratories and gauges.
+    """A registered test of the model against an analytic solution, an invariant, a measurement or a published table.
 
     Attributes:
         name: the NAME of `swmodel verify NAME`.
         summary: what the test shows, in one line.
-        source: the publication or theorem.
+        source: the publication or theorem that gives the expected values.
         quick: whether `swmodel verify --quick` runs it.
-        needs: an optional package that it needs, or "".
-        compute: the function that yields its Comparisons.
+        needs: the optional package that the test needs, or "".
+        compute: the function that runs the test and yields its Comparisons.
     """
 
     name: str
@@ -60,7 +60,7 @@ class VerificationTest:
     compute: Callable[[], Iterator[Comparison]]
 
 
-#: All tests by name, in the order of their files.
+#: All tests by name, in the order in which they are registered.
 VERIFICATION_TESTS: dict[str, VerificationTest] = {}
 
 
@@ -78,7 +78,7 @@ def verification_test(source: str, quick: bool = True, needs: str = "") -> Calla
 
 
 def simulate(case: Any, overrides: dict | None = None, seconds: float = 0.0, fields: dict | None = None) -> Simulation:
-    """A Simulation of the case in double precision, advanced to the first step at or after `seconds`."""
+    """A Simulation of a case in double precision, advanced to the first step at or after `seconds` of model time."""
     config = load(case, {"run.dtype": "float64", **(overrides or {})}, environ={}, fields=fields)
     simulation = Simulation(config)
     simulation.advance(math.ceil(seconds / simulation.dt - 1e-6))
@@ -86,11 +86,13 @@ def simulate(case: Any, overrides: dict | None = None, seconds: float = 0.0, fie
 
 
 def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: float = 0.0, **overrides) -> Simulation:
-    """A Simulation of water over a flat floor, by default doubly periodic without rotation.
+    """A Simulation on a plane with square cells, by default doubly periodic, with a flat floor, and without rotation.
 
     Args:
-        fields: functions of the points: initial state, depth, forcing.
-        overrides: overrides of the configuration, such as section__key=value.
+        dx: size of the cells, m.
+        fields: {name: function of the points} of the initial state, depth and forcing.
+        seconds: model time to advance to, s.
+        overrides: changes of the configuration, section__key=value.
     """
     grid = {"grid.nx": nx, "grid.ny": ny, "grid.dx": dx, "grid.dy": dx, "case.speed": 0.0, "physics.f0": 0.0}
     options = {name.replace("__", "."): value for name, value in overrides.items()}
@@ -103,7 +105,7 @@ def grid_points(config: Config, location: str = "centre") -> Any:
 
 
 def refine_grid(grid: dict, factor: int) -> dict:
-    """Overrides for the grid with `factor` times the cells along each axis of the same domain."""
+    """Overrides of the configuration for a grid of the same domain with `factor` times the cells along each axis."""
     cells = {f"grid.{key}": grid[key] * factor for key in ("nx", "ny")}
     return cells | {f"grid.{key}": grid[key] / factor for key in ("dx", "dy")}
 

@@ -1,4 +1,4 @@
-"""Verification tests of users' files: elevation, coordinate reference systems, tracks of storms, exported maps."""
+"""Verification tests of input and exported files: elevation, coordinate reference systems, storm tracks, maps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from .comparison import Comparison, grid_points, max_abs, simulate, verification
 
 UTM_33 = "EPSG:32633"
 
+#: The columns of HURDAT2 for wind radii, without values.
 NO_RADII_OF_WINDS = ", ".join(["-999"] * 12)
-#: A storm of 100 kt, 950 hPa and 20 nautical miles at 20 N 60 W, and six hours later at 21 N 61 W, in four formats. The
-#: winds of the JMA are means over ten minutes, the others over one minute; it has no radius of the largest wind.
+#: A storm of 100 kt, 950 hPa and a radius of maximum wind of 20 nautical miles at 20 N 60 W, and six hours later at
+#: 21 N 61 W, in four formats. Winds of the Japan Meteorological Agency (JMA) are means over ten minutes, those of the
+#: other formats over one minute; the format of the JMA has no radius of maximum wind.
 TRACKS = {
     "HURDAT2": f"""AL012020,               TEST,      2,
 20200901, 0000,  , HU, 20.0N,  60.0W, 100, 950, {NO_RADII_OF_WINDS}, 20
@@ -43,13 +45,13 @@ AL, 01, 2020090106, , BEST, 0, 210N, 610W, 100, 950, HU, 34, NEQ, 50, 50, 50, 50
 
 
 def height_of_plane(lon, lat):
-    """Whole metres at every half degree."""
+    """The height of a plane, m: a whole number at every half degree."""
     return -2000.0 + 8.0 * (lon % 360) + 4.0 * lat
 
 
 @verification_test("linear interpolation of a plane is exact", needs="rioxarray")
 def plane_of_elevation() -> Iterator[Comparison]:
-    """A plane of elevation in a raster is exact at the centres of cells, in each convention of longitudes."""
+    """A plane of elevations in a raster is interpolated exactly to cell centres, for each convention of longitudes."""
     grid = {"grid.kind": "latlon", "grid.nx": 31, "grid.ny": 23, "grid.west": 173.3, "grid.east": 186.7}
     grid |= {"grid.south": -6.1, "grid.north": 5.9, "grid.periodic_x": False}
     depths = []
@@ -70,20 +72,20 @@ def plane_of_elevation() -> Iterator[Comparison]:
 
 @verification_test("length of the meridian from the equator to 45 N, 4 984 944.378 m (WGS 84)", needs="pyproj")
 def projected_grid() -> Iterator[Comparison]:
-    """Eastings and northings of UTM have their longitudes and latitudes."""
+    """UTM eastings and northings are converted to the right longitudes and latitudes, and back."""
     northing = 0.9996 * 4_984_944.378
     lon, lat = projection.lon_lat(UTM_33, 500e3, northing)
     yield Comparison("longitude on the central meridian of UTM 33, degrees", float(lon), 15.0, 1e-9)
     yield Comparison("latitude, degrees", float(lat), 45.0, 1e-8)
     x, y = projection.eastings_northings(UTM_33, lon + 2.0, lat + 1.0)
-    back = projection.lon_lat(UTM_33, x, y)
-    yield Comparison("longitude after a projection and its inverse, degrees", float(back[0]), float(lon) + 2.0, 1e-9)
-    yield Comparison("latitude after a projection and its inverse, degrees", float(back[1]), float(lat) + 1.0, 1e-9)
+    lon_lat = projection.lon_lat(UTM_33, x, y)
+    yield Comparison("longitude after a projection and its inverse, degrees", float(lon_lat[0]), float(lon) + 2.0, 1e-9)
+    yield Comparison("latitude after a projection and its inverse, degrees", float(lon_lat[1]), float(lat) + 1.0, 1e-9)
 
 
 @verification_test("formats of HURDAT2, ATCF, IBTrACS and of the Japan Meteorological Agency")
 def tracks_of_storms() -> Iterator[Comparison]:
-    """A storm in any format has one track; winds of the JMA are whole knots."""
+    """The track of a storm is the same in each format; winds of the JMA are rounded to whole knots."""
     for name, text in TRACKS.items():
         track = parse_track(text.splitlines(keepends=True), name)
         lon, lat, wind, pressure, _, radius = track.values[-1]
@@ -92,15 +94,15 @@ def tracks_of_storms() -> Iterator[Comparison]:
         yield Comparison(f"{name}: hours between fixes", hours, 6.0, 1e-6)
         yield Comparison(f"{name}: longitude, degrees east", lon % 360, 299.0, 1e-6)
         yield Comparison(f"{name}: latitude, degrees north", lat, 21.0, 1e-6)
-        yield Comparison(f"{name}: wind over a minute, kt", wind / KNOT, 100.0, tolerance)
+        yield Comparison(f"{name}: one-minute wind, kt", wind / KNOT, 100.0, tolerance)
         yield Comparison(f"{name}: pressure, hPa", pressure / 100.0, 950.0, 1e-6)
         if name != "JMA":
-            yield Comparison(f"{name}: radius, nautical miles", radius / NAUTICAL_MILE, 20.0, 1e-6)
+            yield Comparison(f"{name}: radius of maximum wind, nautical miles", radius / NAUTICAL_MILE, 20.0, 1e-6)
 
 
 @verification_test("GDAL reads the file", needs="rasterio")
 def exported_map() -> Iterator[Comparison]:
-    """A field in a GeoTIFF has its values, at the places of the cells in the reference system of the grid."""
+    """An exported GeoTIFF has the values of the field at the cells' positions in the reference system of the grid."""
     import rasterio
 
     grid = {"grid.nx": 7, "grid.ny": 5, "grid.dx": 250.0, "grid.dy": 200.0, "grid.crs": UTM_33}
@@ -116,7 +118,7 @@ def exported_map() -> Iterator[Comparison]:
         with rasterio.open(Path(folder, "eta.tif")) as raster:
             values, x, y, code = raster.read(1), *raster.xy(0, 6), raster.crs.to_epsg()
     at = grid_points(simulation.config)
-    yield Comparison("code of the reference system", code, 32633, 0.5)
-    yield Comparison("easting of the north-eastern centre, m", x, 400e3 + 6.5 * 250, 1e-6)
-    yield Comparison("northing of the north-eastern centre, m", y, 5000e3 + 4.5 * 200, 1e-6)
+    yield Comparison("EPSG code of the reference system", code, 32633, 0.5)
+    yield Comparison("easting of the north-easternmost cell centre, m", x, 400e3 + 6.5 * 250, 1e-6)
+    yield Comparison("northing of the north-easternmost cell centre, m", y, 5000e3 + 4.5 * 200, 1e-6)
     yield Comparison("largest difference from the field, m", max_abs(values[::-1] - level(at)), 0.0, 1e-8)

@@ -24,7 +24,7 @@ DAY = 86400.0
 
 
 def model_streamfunction(simulation) -> np.ndarray:
-    """Transport streamfunction over the resting depth, m2 s-1, at corners: the sum of h v dx from the west, over H."""
+    """Transport streamfunction / resting depth H, m2 s-1, at corners: the sum of h v dx / H from the west."""
     h, v = simulation.state.h, simulation.state.v
     transport_y = 0.5 * (h + np.roll(h, -1, axis=0)) * v
     return np.cumsum(transport_y, axis=1) * simulation.config.grid.dx / simulation.config.physics.depth
@@ -63,7 +63,7 @@ def munk_gyre() -> Iterator[Comparison]:
 
 @verification_test("Carton (2001), Surv. Geophys. 22, 179-263: cyclogeostrophic balance", quick=False)
 def vortex_balance() -> Iterator[Comparison]:
-    """A vortex in cyclogeostrophic balance stays steady, with an error of second order in the grid spacing."""
+    """A vortex in cyclogeostrophic balance stays steady, to second order in the grid spacing."""
     grid, errors = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, []
     for factor in (1, 2):
         simulation = simulate("vortex", refine_grid(grid, factor))
@@ -157,10 +157,10 @@ def bickley_growth() -> Iterator[Comparison]:
 
 
 def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """The growth rate, s-1, and the streamfunction at y of the most unstable mode of a jet between walls.
+    """The growth rate, s-1, and the streamfunction at y, m, of the most unstable mode of a jet between walls.
 
-    The jet is U(y) = speed sech²(y/width). Rayleigh's equation is (U - c)(phi'' - k² phi) - U'' phi = 0; its
-    derivatives are second-order differences.
+    The jet is U(y) = speed sech²(y/width), and k is the wavenumber, rad m-1. Rayleigh's equation is
+    (U - c)(phi'' - k² phi) - U'' phi = 0, here with second-order differences.
     """
     dy, n = y[1] - y[0], y.size
     U = speed / np.cosh(y / width) ** 2
@@ -177,7 +177,7 @@ def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple
     "Chow (1959), Open-Channel Hydraulics: broad-crested weir, dH/dt = - (2/3)^(3/2) sqrt(g) H^(3/2) / L", quick=False
 )
 def reservoir_behind_a_weir() -> Iterator[Comparison]:
-    """A reservoir drains over a weir: 1/sqrt(H), with the head H above the crest, grows linearly in time."""
+    """A reservoir drains over a weir: 1/sqrt(H) grows linearly in time, where H is the head above the crest."""
     reservoir_length, initial_head, gravity, seconds = 1000.0, 0.2, 9.81, 3000.0
     weir = {"name": "weir", "line": [[reservoir_length, 0.0], [reservoir_length, 200.0]], "crest": -1.0}
     fields = {

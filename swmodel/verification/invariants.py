@@ -1,4 +1,4 @@
-"""Verification tests that hold for every configuration: conservation, Parseval's theorem, bits, derivatives."""
+"""Verification tests of general properties: conservation, Parseval's theorem, identical bits, derivatives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASIN = {"grid.nx": 30, "grid.ny": 40, "grid.dx": 4e4, "grid.dy": 4e4, "physics.
 
 
 def rough_floor(at) -> np.ndarray:
-    """A floor of ridges and seamounts, m."""
+    """The depth, m, of a floor with hollows and seamounts."""
     return 100.0 + 30.0 * np.sin(at.x / 3e4) * np.cos(at.y / 2e4)
 
 
@@ -28,7 +28,7 @@ def island_mask(at) -> np.ndarray:
 
 @verification_test("the divergence of the transports sums to zero", quick=False)
 def mass_is_conserved() -> Iterator[Comparison]:
-    """A thousand steps over a rough floor around an island keep the mass to round-off."""
+    """The mass stays constant to round-off for a thousand steps over a rough floor around an island."""
     fields = {"depth": rough_floor, "mask": island_mask, "eta": lambda at: np.sin(at.x / 4e4) * np.cos(at.y / 5e4)}
     simulation = simulate_flat_bottom(36, 28, 1e4, fields, physics__f0=1e-4)
     initial_mass = simulation.diagnostics()["mass"]
@@ -53,14 +53,14 @@ def energy_is_conserved() -> Iterator[Comparison]:
 
 @verification_test("Parseval's theorem")
 def parseval() -> Iterator[Comparison]:
-    """The sum of a spectrum is the mean of the squares."""
+    """The sum of a spectrum over wavenumbers is the mean of the squared field."""
     fields = {"eta": lambda at: 0.1 * np.random.default_rng(1).standard_normal((48, 64))[at.j, at.i]}
     simulation = simulate_flat_bottom(64, 48, 1e4, fields)
     physics = simulation.config.physics
     mean_square = float(np.mean(physics.gravity * simulation.field("eta") ** 2 / (2 * physics.depth)))
     wavenumber_step = 2 * np.pi / (64 * 1e4)
     spectrum_sum = float(simulation.spectra()["potential_energy_x"].sum()) * wavenumber_step
-    yield Comparison("sum over the spectrum, relative difference", spectrum_sum / mean_square - 1, 0.0, 1e-12)
+    yield Comparison("sum of the spectrum, relative difference", spectrum_sum / mean_square - 1, 0.0, 1e-12)
 
 
 @verification_test("well-balanced pressure and transports")
@@ -90,7 +90,7 @@ def restart_bits() -> Iterator[Comparison]:
 
 @verification_test("an independent program of the same equations")
 def reference_agrees() -> Iterator[Comparison]:
-    """Twenty steps of the fastest executor agree with the reference in NumPy."""
+    """Twenty steps of the executor `auto` agree with the reference executor (NumPy)."""
     states = []
     for executor in ("auto", "reference"):
         options = BASIN | {"run.executor": executor, "run.dtype": "float64", "physics.slip": "no"}

@@ -1,4 +1,4 @@
-"""Verification tests on a sphere: the tests of Williamson and others, Galewsky's jet, a rotated-pole grid."""
+"""Verification tests on a sphere: tests of Williamson et al. (1992), Galewsky's jet, a rotated-pole grid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def williamson_2() -> Iterator[Comparison]:
 
 @verification_test("Williamson et al. (1992), test 5: invariants", quick=False)
 def williamson_5() -> Iterator[Comparison]:
-    """A zonal flow over a mountain keeps mass to round-off and energy to the order of the stepper for fifteen days."""
+    """A zonal flow over a mountain keeps its mass to round-off and its energy to 1e-5 for fifteen days."""
     gravity, radius, rotation, speed, mean_depth = 9.80616, 6.37122e6, 7.292e-5, 20.0, 5960.0
 
     def depth(at):
@@ -60,7 +60,7 @@ def williamson_5() -> Iterator[Comparison]:
 
 @verification_test("Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440", quick=False)
 def galewsky_jet() -> Iterator[Comparison]:
-    """A mid-latitude jet is steady to second order without a bump, and rolls up by day six with one."""
+    """A mid-latitude jet is steady to second order; with a bump of sea level it rolls up by day six."""
     without_bump, errors = {"physics.viscosity": 0.0, "case.bump": 0.0}, []
     for factor in (2, 4):
         grid = {"grid.nx": 60 * factor, "grid.ny": 48 * factor, "time.dt": 360.0 / factor}
@@ -76,7 +76,7 @@ def galewsky_jet() -> Iterator[Comparison]:
     yield Comparison("largest v of the eddies at day six, m s-1", v[:, (lon > -150) & (lon < 30)].max(), 55.0, 25.0)
 
 
-@verification_test("geostrophic and cyclostrophic balance in the true latitude", quick=False)
+@verification_test("geostrophic and cyclostrophic balance at the geographic latitude", quick=False)
 def rotated_pole_grid() -> Iterator[Comparison]:
     """A balanced jet around the Earth is steady on a rotated-pole grid, to second order."""
     gravity, radius, rotation = 9.81, 6371e3, 7.292115e-5

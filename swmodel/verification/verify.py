@@ -1,4 +1,4 @@
-"""`swmodel verify`: the verification tests on this machine, as a table, a picture and a JSON file."""
+"""`swmodel verify`: run verification tests on this machine; print the results and write a picture and a JSON file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import VERIFICATION_TESTS, Comparison, VerificationTest
 
 
 def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
-    """The tests `names`; without names all tests, or the quick ones."""
+    """The tests with these names, or without names all tests or, if `quick`, the quick ones."""
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in VERIFICATION_TESTS:
@@ -29,12 +29,13 @@ def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
 
 
 def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> None:
-    """Compute verification tests, print each, and write a picture and a JSON file into the folder `output`, if given.
+    """Run verification tests, print their comparisons, and write a picture and a JSON file into the folder `output`.
 
-    Without `names`, tests whose optional package is missing are left out, with a message.
+    Without `output` nothing is written. Without `names`, a test whose optional package is missing is left out, with a
+    message.
 
     Raises:
-        UsageError: there is no test of that name, or its optional package is missing.
+        UsageError: there is no test with one of these names, or its optional package is missing.
         AnswerError: a comparison failed; the message lists the failures.
     """
     names = [*names]
@@ -73,7 +74,7 @@ def format_comparison(comparison: Comparison) -> str:
 
 
 def to_json_values(comparison: Comparison) -> dict:
-    """The values of a comparison for JSON: numbers that are not finite become texts."""
+    """The values of a comparison for JSON, where infinities and NaN become texts."""
     numbers = {name: float(getattr(comparison, name)) for name in ("measured", "expected", "tolerance")}
     numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
     return {"quantity": comparison.quantity} | numbers | {"passed": comparison.passed}

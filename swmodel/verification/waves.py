@@ -1,4 +1,4 @@
-"""Verification tests of waves: periods, speeds, a step and a slope of the floor, open boundaries."""
+"""Verification tests of waves: periods, speeds, a step and a slope in the floor, open boundaries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAVE_SPEED = math.sqrt(GRAVITY * DEPTH)
 
 @verification_test("Merian (1828); Lamb (1932), section 190")
 def seiche_period() -> Iterator[Comparison]:
-    """The period of a closed basin is 2 L / sqrt(g H)."""
+    """The period of the first seiche in a closed basin is 2 L / sqrt(g H)."""
     grid = {"grid.nx": 100, "grid.ny": 3, "grid.dx": 1e3, "grid.dy": 1e3}
     simulation = simulate("seiche", grid | {"case.amplitude": 1e-6})
     config = simulation.config
@@ -74,7 +74,7 @@ def kelvin_wave() -> Iterator[Comparison]:
 
 @verification_test("Matsuno (1966), J. Meteorol. Soc. Jpn. 44, 25-43")
 def equatorial_waves() -> Iterator[Comparison]:
-    """Kelvin, Rossby, mixed and gravity waves of the equator keep their shape for a quarter of a period."""
+    """Equatorial Kelvin, Rossby, mixed and gravity waves keep their shape for a quarter of a period."""
     grid = {"nx": 40, "ny": 36, "dx": 1e5, "dy": 1e5}
     for wave in ("kelvin", "rossby", "mixed", "gravity"):
         errors = []
@@ -90,7 +90,7 @@ def equatorial_waves() -> Iterator[Comparison]:
 
 @verification_test("Lamb (1932), section 176")
 def wave_over_a_step() -> Iterator[Comparison]:
-    """A step of the floor transmits 2 / (1 + sqrt(H2/H1)) of the height of a long wave."""
+    """A step in the floor transmits 2 / (1 + sqrt(H2/H1)) of the height of a long wave."""
     nx, dx, deep, shallow = 400, 1e3, 100.0, 25.0
     step_x = nx * dx / 2
     fields = {
@@ -102,13 +102,14 @@ def wave_over_a_step() -> Iterator[Comparison]:
     eta = simulate_flat_bottom(nx, 3, dx, fields, seconds, grid__periodic_x=False).field("eta")[1] / 1e-5
     step_column = int(step_x / dx)
     speed_ratio = math.sqrt(shallow / deep)
-    yield Comparison("transmitted/incident height", eta[step_column:].max(), 2 / (1 + speed_ratio), 0.01)
-    yield Comparison("reflected/incident height", eta[:step_column].max(), (1 - speed_ratio) / (1 + speed_ratio), 0.01)
+    transmitted, reflected = 2 / (1 + speed_ratio), (1 - speed_ratio) / (1 + speed_ratio)
+    yield Comparison("transmitted / incident height", eta[step_column:].max(), transmitted, 0.01)
+    yield Comparison("reflected / incident height", eta[:step_column].max(), reflected, 0.01)
 
 
 @verification_test("Green (1838); Lamb (1932), section 185")
 def green_law() -> Iterator[Comparison]:
-    """The height of a wave over a gentle slope grows as H^(-1/4)."""
+    """The height of a wave over a gentle slope is proportional to H^(-1/4)."""
     nx, dx = 800, 2e3
     length = nx * dx
 
@@ -152,11 +153,11 @@ def equatorial_soliton() -> Iterator[Comparison]:
     simulation = simulate("soliton", coarse)
     initial_energy = total_energy(simulation)
     simulation.advance(round(50 * soliton.T / simulation.dt))
-    yield Comparison("energy left in the basin", total_energy(simulation) / initial_energy, 0.0, 0.002)
+    yield Comparison("remaining energy / initial energy", total_energy(simulation) / initial_energy, 0.0, 0.002)
 
 
 def total_energy(simulation) -> float:
-    """Sum of g eta²/2 + H (u² + v²)/2."""
+    """The sum over all cells of g eta²/2 + H (u² + v²)/2."""
     eta, u, v = (simulation.field(name) for name in ("eta", "u", "v"))
     physics = simulation.config.physics
     return float((0.5 * physics.gravity * eta**2 + 0.5 * physics.depth * (u**2 + v**2)).sum())
@@ -164,7 +165,7 @@ def total_energy(simulation) -> float:
 
 @verification_test("Flather (1976); order by expansion in k dx", quick=False)
 def open_boundary() -> Iterator[Comparison]:
-    """A pulse leaves through open boundaries; the energy left falls with the fourth power of the spacing."""
+    """A pulse leaves through open boundaries; the remaining energy scales as the fourth power of the grid spacing."""
     energy_left = []
     for nx in (100, 200):
         dx = 200e3 / nx
@@ -174,5 +175,5 @@ def open_boundary() -> Iterator[Comparison]:
         initial_energy = total_energy(simulation)
         simulation.advance(round(0.8 * 200e3 / WAVE_SPEED / simulation.dt))
         energy_left.append(total_energy(simulation) / initial_energy)
-    yield Comparison("energy left with 8 cells in a width", energy_left[1], 0.0, 1e-5)
-    yield Comparison("order of the energy", convergence_order(*energy_left), 4.0, 0.2)
+    yield Comparison("remaining energy / initial energy with 8 cells per pulse width", energy_left[1], 0.0, 1e-5)
+    yield Comparison("order of the remaining energy", convergence_order(*energy_left), 4.0, 0.2)

@@ -52,8 +52,8 @@ HEIGHT_RANGE_METRES = (-12000.0, 9000.0)
 #: Numbers that often mark missing values in files, but could be heights or depths.
 MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 
-#: One of MISSING_VALUES marks missing values if more values equal it than this fraction of the number of values near it,
-#: which differ from it by at most NEARBY_RELATIVE_DISTANCE of its magnitude.
+#: One of MISSING_VALUES marks missing values if more values equal it than this fraction of the number of values near
+#: it, which differ from it by at most NEARBY_RELATIVE_DISTANCE of its magnitude.
 MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
 #: The largest number of values -999 that may be real depths.
@@ -270,9 +270,8 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
     if default_crs and not crs and not any(map(is_in_degrees, coordinates_along_axes(dataset, height))):
         log_once(f"{source.path} names no coordinate system: x and y are taken as those of {default_crs}")
         crs = default_crs
-    is_transposed = [dataset.axis_of(coordinate) for coordinate in dataset.coordinates_along(height.dims[-1])][:1] == [
-        "y"
-    ]
+    last_axes = [dataset.axis_of(coordinate) for coordinate in dataset.coordinates_along(height.dims[-1])]
+    is_transposed = last_axes[:1] == ["y"]
     return Relief(
         source.path,
         str(dataset.data.attrs.get("source", height.attrs.get("source", ""))),

@@ -136,8 +136,8 @@ class WaterBodies:
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
         """The bodies in land cells that connect cut-off seas to the largest sea, along the shortest paths.
 
-        Paths avoid `isthmus` and `excluded`. The nodes of the graph are the seas of the grid and, after them, the bodies
-        through which a path can pass.
+        Paths avoid `isthmus` and `excluded`. The nodes of the graph are the seas of the grid and, after them, the
+        bodies through which a path can pass.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
