@@ -214,7 +214,7 @@ class BackgroundFile:
         sync_path(self.path.parent)
 
     def _set_error(self, error: BaseException) -> None:
-        """Keep the first error. Its traceback loses its local variables, because one of them may hold h5py's lock."""
+        """Keep the first error, without the local variables of its traceback, one of which may hold h5py's lock."""
         traceback.clear_frames(error.__traceback__)
         if self._error is None:
             self._error = as_files_error(error, self.path)

@@ -237,7 +237,7 @@ def dart_reader(header: Sequence[str]):
     return read
 
 
-def page_reader(header: Sequence[str]):
+def coops_page_reader(header: Sequence[str]):
     """Reader of rows of a web page of CO-OPS: the verified level or, where it is missing, the preliminary level."""
     date, clock = header.index("date"), next(n for n, name in enumerate(header) if name.startswith("time"))
     check_zone(header[clock])
@@ -251,7 +251,7 @@ def page_reader(header: Sequence[str]):
     return read
 
 
-def service_reader(header: Sequence[str]):
+def coops_api_reader(header: Sequence[str]):
     """Reader of rows of the data API of CO-OPS, whose files do not name the units and time zone of the request."""
     log_once(
         "files of the CO-OPS data API name neither units nor time zone: m and GMT are assumed "
@@ -306,7 +306,7 @@ def is_uhslc(header: Sequence[str]) -> bool:
     return len(header) == 5 and all(map(is_number, header)) and re.fullmatch(r"(1[89]|20)\d\d", header[0]) is not None
 
 
-def is_page(header: Sequence[str]) -> bool:
+def is_coops_page(header: Sequence[str]) -> bool:
     has_level = any(name.startswith(("verified", "preliminary")) for name in header)
     return "date" in header and any(name.startswith("time") for name in header) and has_level
 
@@ -323,15 +323,15 @@ LAYOUTS = (
         "CO-OPS",
         "Date Time and Water Level",
         lambda header: {"date time", "water level"} <= {*header},
-        service_reader,
+        coops_api_reader,
         True,
         True,
     ),
     Layout(
         "a page of CO-OPS",
         "Date, Time (GMT) and Verified (m)",
-        is_page,
-        page_reader,
+        is_coops_page,
+        coops_page_reader,
         True,
         True,
     ),

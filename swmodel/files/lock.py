@@ -1,4 +1,4 @@
-"""The lock of a run folder: a lock on the file run.lock. The operating system releases it when the process ends.
+"""The lock of a run folder: a lock on the file run.lock. The system releases it when its holder ends or is killed.
 
 On a network file system the lock works between machines only if the file system supports it: NFS version 4 does, NFS
 mounted with `nolock` or `local_lock` does not.

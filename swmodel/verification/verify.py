@@ -59,8 +59,8 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
         results = {name: [*map(to_json_values, comparisons)] for name, comparisons in comparisons_by_test.items()}
         write_text(output / "verify.json", json.dumps(results, indent=1))
         save_figure(draw_comparisons(comparisons_by_test), output / "verify.png")
-    pairs = [(name, each) for name, comparisons in comparisons_by_test.items() for each in comparisons]
-    failures = [f"{name}: {format_comparison(each)}" for name, each in pairs if not each.passed]
+    pairs = [(name, comparison) for name, comparisons in comparisons_by_test.items() for comparison in comparisons]
+    failures = [f"{name}: {format_comparison(comparison)}" for name, comparison in pairs if not comparison.passed]
     if failures:
         raise AnswerError("\n".join([f"{len(failures)} of {len(pairs)} comparisons failed:", *failures]))
     click.echo(f"{len(pairs)} comparisons of {len(comparisons_by_test)} tests passed")

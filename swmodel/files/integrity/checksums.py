@@ -57,10 +57,10 @@ def header_checksum(file) -> int:
     """The checksum of names, types, dimensions and attributes of a file opened with h5py."""
     names = {*checksummed_variables(file), VARIABLE}
     variables = [(name, file[name]) for name in sorted(file)]
-    variables = [(name, each) for name, each in variables if name in names or ATTRIBUTE in each.attrs]
+    variables = [(name, variable) for name, variable in variables if name in names or ATTRIBUTE in variable.attrs]
     lines = [
-        [name, describe_variable(file, each), *attribute_lines(each.attrs, HEADER_VARIABLE_ATTRIBUTES)]
-        for name, each in variables
+        [name, describe_variable(file, variable), *attribute_lines(variable.attrs, HEADER_VARIABLE_ATTRIBUTES)]
+        for name, variable in variables
     ]
     return crc32("\n".join(sum(lines, [*attribute_lines(file.attrs, HEADER_FILE_ATTRIBUTES)])).encode())
 

@@ -55,7 +55,8 @@ def define_wavenumbers(dataset, grid) -> None:
 def define_spectra(dataset, names, tendency_parts=None, **extra_attrs: str) -> None:
     """Define the variables of spectra of the quantities `names`.
 
-    `tendency_parts`: {quantity: parts of its tendency that are in the file}. `extra_attrs`: extra attributes of all.
+    `tendency_parts`: {quantity: parts of its tendency that are in the file}. `extra_attrs`: more attributes of all
+    variables.
     """
     for name in names:
         square, parts_of_quantity = spectral_quantity(name), (tendency_parts or {}).get(name, ())

@@ -108,7 +108,7 @@ def history_line(command_line: str) -> str:
 
 
 def title_and_references(config) -> tuple[str, str]:
-    """The title and references of a case, from its docstring; a title for changed data names the changed keys."""
+    """The title and references in a case's docstring; for data that a run changes, the title names the keys."""
     paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
         paragraph.partition(":")[2].strip() for paragraph in paragraphs if paragraph.startswith("Reference")
@@ -141,7 +141,7 @@ def define_variable(
 ):
     """Define a variable of a netCDF4.Dataset and write its `values`, unless they are None.
 
-    `fill_value`: False, if all values will be written, so that the variable needs none.
+    `fill_value`: the value of missing entries; False: there is none, because all values will be written.
     """
     variable = dataset.createVariable(name, datatype, dimensions, fill_value=fill_value, **storage)
     variable.setncatts(attrs)

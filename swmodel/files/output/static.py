@@ -78,7 +78,7 @@ def mark_missing(values: np.ndarray, is_missing: np.ndarray | None) -> np.ndarra
 
 
 def define_static(dataset, config) -> None:
-    """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write the grid spacings."""
+    """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write those with one dimension."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (SPACING_ON_SPHERE if is_spherical(config.grid) else {})).items():
         length_at_points = lengths[name[:2]]
@@ -108,7 +108,7 @@ def write_static(writer, config, first: int, last: int) -> None:
 
 
 def static_differences(file, config, row_ranges) -> list[str]:
-    """A message for each constant field whose values in a file differ from those of a run, compared by `row_ranges`."""
+    """A message for each constant field whose values in a file and in a run differ in one of the `row_ranges`."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, indices = array_and_indices(config, name)

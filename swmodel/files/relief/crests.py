@@ -144,9 +144,9 @@ def low_ground_samples(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray)
     sizes = np.bincount(labels.ravel())
     last_sample = np.zeros(len(sizes), np.int64)  # of each label
     last_sample[labels.ravel()] = np.arange(labels.size)
-    by_size = 1 + np.argsort(sizes[1:], kind="stable")
+    labels_by_size = 1 + np.argsort(sizes[1:], kind="stable")
     samples = np.zeros(len(cells), np.int64)
-    samples[last_sample[by_size] // (ky * kx)] = last_sample[by_size] % (ky * kx)
+    samples[last_sample[labels_by_size] // (ky * kx)] = last_sample[labels_by_size] % (ky * kx)
     return samples.reshape(wet.shape)
 
 

@@ -117,7 +117,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
             floodable = floodable_land(wet, land_height, request.land_up_to, is_periodic)
             if sea_samples is not None:
                 crest_height = crest_heights(relief_data, grid, land_height, wet, floodable)
-    source = ", ".join(filter(None, [", ".join(os.path.basename(each.path) for each in reliefs), relief_data.origin]))
+    source = ", ".join(filter(None, [", ".join(os.path.basename(data.path) for data in reliefs), relief_data.origin]))
     has_crest = np.isfinite(crest_height)
     changes = [
         *list_changes(isthmus & ~has_crest, is_periodic, "isthmus"),

@@ -57,7 +57,7 @@ MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
 #: The largest number of values -999 that may be real depths.
-MAX_REAL_COUNT = 3
+MAX_REAL_VALUES = 3
 
 #: Number of values read at a time from a file that is read completely.
 VALUES_PER_STRIP = 4_000_000
@@ -145,19 +145,19 @@ class Relief:
         ReliefError: a value is missing or wrong. With `may_lack_values`, missing values are NaN.
         """
         values = self.read(self.height, rows, columns)
-        self.refuse_missing_values(values, rows, columns)
+        self.raise_if_marks_missing(values, rows, columns)
         z = self.metres_per_unit * values
         is_missing, sea_fraction = np.isnan(z), z < 0
         beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
         if beyond.any():
-            self.refuse_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
+            self.raise_about_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
         is_wrong = is_missing
         if self.fraction_variable is not None:
             factor, offset = self.fraction_transform
             sea_fraction = offset + factor * self.read(self.fraction_variable, rows, columns)
             is_no_fraction = ~((sea_fraction >= 0) & (sea_fraction <= 1))
             problem = f"{self.fraction_variable.name} is not a fraction between 0 and 1"
-            self.refuse_first(problem, is_no_fraction, rows, columns)
+            self.raise_about_first(problem, is_no_fraction, rows, columns)
             is_wrong = is_missing & (sea_fraction > 0)
         if self.may_lack_values:
             return tuple(
@@ -167,7 +167,7 @@ class Relief:
             log_once(f"{self.path}: missing values of {self.height.name} count as land")
         else:
             remedy = "; give another relief that has values there, with --relief FILE, after this one"
-            self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns, remedy)
+            self.raise_about_first(f"{self.height.name} is missing", is_wrong, rows, columns, remedy)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
 
@@ -181,7 +181,7 @@ class Relief:
         strips = (slice(first, first + rows_per_strip) for first in range(0, n_rows, rows_per_strip))
         return not any((self.metres_per_unit * read_values(self.height, (*rest, rows)) > 0).any() for rows in strips)
 
-    def refuse_missing_values(self, values: np.ndarray, rows, columns):
+    def raise_if_marks_missing(self, values: np.ndarray, rows, columns):
         """Raise ReliefError if values [rows, columns] of the file contain a number that marks missing values."""
         for missing_value in MISSING_VALUES:
             same = values == missing_value
@@ -190,10 +190,10 @@ class Relief:
                 continue
             is_nearby = np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value)
             n_nearby = np.count_nonzero(is_nearby) - count  # for example depths in whole metres
-            if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_COUNT or abs(missing_value) > 999):
-                self.refuse_values(values, same, "which usually marks missing values", rows, columns)
+            if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_VALUES or abs(missing_value) > 999):
+                self.raise_about_values(values, same, "which usually marks missing values", rows, columns)
 
-    def refuse_values(self, values: np.ndarray, is_wrong: np.ndarray, reason: str, rows, columns):
+    def raise_about_values(self, values: np.ndarray, is_wrong: np.ndarray, reason: str, rows, columns):
         """Raise ReliefError about the first wrong value and all values equal to it, with a remedy."""
         value = float(values[is_wrong][0])
         n_values = np.count_nonzero(values == value)
@@ -202,7 +202,7 @@ class Relief:
             command = f"gdal_translate -a_nodata {value:.7g} {self.path} NEW.tif"
             remedy = f"convert it with `{command}`, or change the value if it is real"
         problem = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} of {value:.7g}, {reason},"
-        self.refuse_first(problem, is_wrong, rows, columns, f"; {remedy}")
+        self.raise_about_first(problem, is_wrong, rows, columns, f"; {remedy}")
 
     def sign_remedy(self) -> str:
         """What to do if the sign is wrong, as the end of a message; "" if a sea or land fraction defines the sea."""
@@ -230,7 +230,7 @@ class Relief:
         values = np.asarray(values.T if self.is_transposed else values, np.float64)
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
-    def refuse_first(self, problem: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
+    def raise_about_first(self, problem: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
         """Raise ReliefError if `is_wrong` [rows, columns] is true anywhere; the message names the first such point."""
         for j, i in np.argwhere(is_wrong)[:1]:
             x, y = self.x.points[columns[i]], self.y.points[rows[j]]

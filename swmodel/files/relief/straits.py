@@ -68,8 +68,8 @@ class WaterBodies:
         self.cell_of_body[labels.ravel()] = cells.ravel()
         size = np.bincount(labels.ravel(), minlength=count + 1)[1:]
         self.largest_body = np.zeros((ny, nx), np.int64)
-        by_size = 1 + np.argsort(size, kind="stable")
-        self.largest_body.flat[self.cell_of_body[by_size]] = by_size
+        bodies_by_size = 1 + np.argsort(size, kind="stable")
+        self.largest_body.flat[self.cell_of_body[bodies_by_size]] = bodies_by_size
         east = labels[..., -1], np.roll(labels[..., 0], -1, axis=-1)
         east = east if is_periodic else tuple(side[..., :-1] for side in east)
         sides = zip(east, (labels[:-1, -1], labels[1:, 0]), strict=True)
@@ -108,14 +108,14 @@ class WaterBodies:
 
     def are_near(self, one: int, other: int) -> bool:
         """Whether two bodies are connected through cells that are at most one cell away from their cells."""
-        (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
+        rows, columns = np.divmod(self.cell_of_body[[one, other]], self.shape[1])
         visited, new = {one}, [one]
         while new and other not in visited:
             reached = {neighbour for body in new for neighbour in self.adjacent_bodies(body)} - visited
             new = [
                 body for body in reached
-                if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in (j, north)) <= 1
-                and min(self.column_distance(self.cell_of_body[body], column) for column in (i, east)) <= 1
+                if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in rows) <= 1
+                and min(self.column_distance(self.cell_of_body[body], column) for column in columns) <= 1
             ]  # fmt: skip
             visited |= set(new)
         return other in visited

@@ -47,8 +47,7 @@ MAX_RECORDS = 2**40
 def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
     """Create the arrays of a store, as `define` defines them in a netCDF4.Dataset; returns attributes and array names.
 
-    Arrays that have neither records nor a place on the grid are also written. `shape`: rows and columns in each file of
-    a field.
+    Arrays without records that are not on the grid are also written. `shape`: rows and columns in each file of a field.
     """
     import netCDF4
 
