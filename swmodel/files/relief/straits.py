@@ -17,7 +17,7 @@ from .coast import label_connected
 def connect_seas(
     wet: np.ndarray, sea_fraction: np.ndarray, sea_samples: np.ndarray, is_periodic: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mask with closed isthmuses and opened straits, and the cells that became isthmuses, both [ny, nx].
+    """The mask of water with closed isthmuses and opened straits, and the mask of closed isthmuses, both [ny, nx].
 
     If the bodies of two neighbouring water cells are not connected within one cell around both, the cell with less sea
     becomes land. Then seas that are cut off from the largest sea on the grid, but not in the relief, are connected to
