@@ -107,7 +107,7 @@ def canal_tide() -> Iterator[Comparison]:
 
 @verification_test("Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428")
 def gulf_tide_solution() -> Iterator[Comparison]:
-    """The tide in a gulf whose depth grows as the square of the distance from its head is exact to second order."""
+    """The tide in a gulf whose depth grows quadratically towards its mouth is exact to second order."""
     errors = []
     for cells in (21, 41):
         spacing = 237e3 / (cells - 1)

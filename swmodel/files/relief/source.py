@@ -182,7 +182,7 @@ class Relief:
         return not any((self.metres_per_unit * read_values(self.height, (*rest, rows)) > 0).any() for rows in strips)
 
     def raise_if_marks_missing(self, values: np.ndarray, rows, columns):
-        """Raise ReliefError if values [rows, columns] of the file contain one of MISSING_VALUES that marks missing values."""
+        """Raise ReliefError if values [rows, columns] contain one of MISSING_VALUES that marks missing values."""
         for missing_value in MISSING_VALUES:
             same = values == missing_value
             count = np.count_nonzero(same)
