@@ -1,4 +1,4 @@
-"""Pictures, animations, web pages and spectra of a run, made from nothing but its files."""
+"""Pictures, animations, web pages and spectra of a run, made from its files alone."""
 
 from .animation import animate
 from .dataset import PlotError

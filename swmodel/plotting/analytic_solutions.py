@@ -1,4 +1,4 @@
-"""Analytic solutions: the fields that a case knows in closed form at any time, from its `analytic_solution`."""
+"""Fields of analytic solutions, from the method `analytic_solution` of a case, at the time of a record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ERROR_SUFFIX = "_error"
 
 
 @lru_cache(2)
-def parse_configuration(text: str):
-    """The configuration in the text of a file; None if the text is empty, or if another version wrote it."""
+def load_configuration(text: str):
+    """The Config from TOML text; None if the text is empty or is not valid in this version of the model."""
     try:
         return from_toml(text) if text else None
     except ConfigError:
@@ -26,13 +26,16 @@ def parse_configuration(text: str):
 
 
 def read_builtin_config(data: netCDF4.Dataset):
-    """The configuration of a run of a built-in case; None for user-defined cases, which are not executed."""
+    """The Config of a run of a built-in case; None for a user-defined case, because that would have to be executed.
+
+    None also if the file has no valid configuration.
+    """
     case_options = read_configuration(data).get("case", {})
-    return None if case_options.get("file") else parse_configuration(getattr(data, "configuration", ""))
+    return None if case_options.get("file") else load_configuration(getattr(data, "configuration", ""))
 
 
 def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[str, np.ndarray]:
-    """Analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record, or {}."""
+    """The analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record."""
     config = read_builtin_config(data)
     if config is None or not record_times(data).size:
         return {}
@@ -41,7 +44,7 @@ def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[s
 
 
 def analytic_field(data: netCDF4.Dataset, name: str, location: str, record: int) -> np.ndarray:
-    """The analytic solution of a field [y, x]."""
+    """The analytic solution [y, x] of a field at a location and the time of a record."""
     solutions = analytic_fields(data, location, record)
     if name not in solutions:
         available = f"; it has those of {', '.join(solutions)}" if solutions else ""

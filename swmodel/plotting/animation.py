@@ -25,11 +25,12 @@ from .style import RUN_RANGE, ColourRange
 from .titles import make_title_formatter
 
 log = logging.getLogger(__name__)
-logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # this module reports ffmpeg's last line
+logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # `atomic_write` reports ffmpeg's last line
 
 #: Dots per inch; a frame is about 1100 pixels wide.
 FRAME_DPI = 160
-#: Largest default of the frames per second; fewer are chosen if an animation would be shorter than the duration, s.
+#: Default number of frames per second, and the shortest duration of an animation, s: if it has few records, the
+#: default is lower.
 MAX_DEFAULT_FPS, MIN_DURATION_SECONDS = 12, 4
 #: Smallest and largest frames per second.
 MIN_FPS, MAX_FPS = 0.01, 240
@@ -46,12 +47,12 @@ def animate(
 ) -> Path:
     """Write an animation of all records of a field: an MP4, or a GIF if there is no ffmpeg.
 
-    The colours have the same meaning in all frames, unless `colour_range` says otherwise.
+    The colour scale is the same in all frames, unless `colour_range` is "record".
 
     Args:
         path: run folder or NetCDF file.
         field: name of the field; None: relative vorticity, or the first default field of the file.
-        fps: frames per second; None: MAX_DEFAULT_FPS, or fewer in an animation that would be shorter than
+        fps: frames per second; None: MAX_DEFAULT_FPS, or fewer if the animation would last less than
             MIN_DURATION_SECONDS.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, next to the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
@@ -59,13 +60,13 @@ def animate(
         overlays: what is drawn over the map.
 
     Returns:
-        The file written; it ends in .gif if an MP4 was requested but there is no ffmpeg.
+        The path of the written file; it ends in .gif if an MP4 was requested but ffmpeg is missing.
     """
     file = find_data_file(path)
     with open_data(file) as data:
         name = field or choose_fields(data, None)[0]
         if not has_records(data, name):
-            raise PlotError(f"{name} in {file} does not change with time; plot it instead")
+            raise PlotError(f"{name} in {file} does not change with time; `swmodel plot` draws it")
         find_record(data, 0)  # raises a PlotError if there is no record
         fps = min(MAX_DEFAULT_FPS, record_times(data).size / MIN_DURATION_SECONDS) if fps is None else fps
         target, writer = choose_writer(Path(output or default_output(file, name, ".mp4", member)), fps)
@@ -81,7 +82,10 @@ def animate(
 def make_animation(
     data: netCDF4.Dataset, name: str, member, colour_range: ColourRange, overlays: Overlays
 ) -> tuple[Figure, Callable[[int], None]]:
-    """The figure of an animation, and a function that shows a record; reads all records first, for the colours."""
+    """The figure of an animation, and a function that shows a record in it.
+
+    The range "run" or "shared" and overlays read all records first, because colours and arrows depend on all of them.
+    """
     records = range(record_times(data).size)
     first_field = read_displayed_field(data, name, 0, member)
     format_title = make_title_formatter(data)
@@ -110,8 +114,8 @@ def write_frames(
         for record in range(n_records):
             show_record(record)
             writer.grab_frame()
-    except OSError:  # ffmpeg has ended: its exit code says why
-        writer.finish()
+    except OSError:  # ffmpeg has ended early
+        writer.finish()  # raises CalledProcessError with the output of ffmpeg
         raise
     except BaseException:
         with suppress(Exception):
@@ -121,21 +125,21 @@ def write_frames(
 
 
 def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
-    """The file to write, a GIF in place of an MP4 if there is no ffmpeg, and its writer."""
+    """The file to write and its writer; without ffmpeg a GIF replaces an MP4."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
     if not MIN_FPS <= fps <= MAX_FPS:
         raise PlotError(f"fps must be from {MIN_FPS:g} to {MAX_FPS:g}, not {fps:g}")
     if target.suffix == ".mp4" and find_ffmpeg() is None:
         target = target.with_suffix(".gif")
-        log.warning("there is no ffmpeg for MP4; writing %s (pip install imageio-ffmpeg installs ffmpeg)", target)
+        log.warning("ffmpeg, which writes MP4, is missing; writing %s (pip install imageio-ffmpeg adds it)", target)
     if target.suffix == ".gif":
         return target, PillowWriter(fps=fps)
     return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])
 
 
 def find_ffmpeg() -> str | None:
-    """Path of the system's ffmpeg, or else of that in the package imageio-ffmpeg; None: there is none."""
+    """Path of the system's ffmpeg, or else of the one in the package imageio-ffmpeg; None if both are missing."""
     if path := shutil.which("ffmpeg"):
         return path
     try:

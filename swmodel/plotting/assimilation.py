@@ -1,4 +1,4 @@
-"""The picture of an assimilation: truth, first guess and analysis, their errors, and the errors over time."""
+"""The picture of an assimilation: maps of first guess and analysis, cost or misfit, errors in a twin experiment."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .titles import run_name, time_unit
 FIGURE_FILE = "assimilation.png"
 DAY = 86400.0
 
-#: Titles of the maps.
+#: Titles of the maps, by the ending of the name in the file.
 MAP_TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
-#: Width of a map with its labels, of a map alone, of curves without maps.
+#: Width of a map with its labels, of a map alone, and of a panel of curves in a figure without maps.
 MAP_COLUMN_INCHES, MAP_INCHES, CURVES_WIDTH_INCHES = 2.1, 1.65, 3.1
-#: Height of the curves and of labels.
+#: Height of a panel of curves, and of the labels of a row of panels.
 CURVES_HEIGHT_INCHES, LABELS_HEIGHT_INCHES = 1.7, 0.9
-#: Smallest and largest ratio of height to width of a map.
+#: Smallest and largest ratio of height to width of a map; other domains are stretched.
 MIN_ASPECT, MAX_ASPECT = 0.3, 2.0
 
-#: Colours and labels of the curves, and their line styles.
+#: {part of the name in the file: (colour, label)} of the curves, and the line style of each region of the errors.
 COST_CURVES = {"cost": (style.DARK_GREY, "cost"), "observations": ("#2166ac", "part of the observations")}
 COST_CURVES |= {"background": (style.MID_GREY, "part of the first guess")}
 ERROR_CURVES = {"background": (style.MID_GREY, "first guess"), "analysis": ("#b2182b", "analysis")}
@@ -87,7 +87,7 @@ def read_maps(data: netCDF4.Dataset) -> list[FieldMap]:
 
 
 def box_aspect(field_map: FieldMap) -> float:
-    """The ratio of height to width of a map as it is drawn."""
+    """The ratio of height to width with which a map is drawn."""
     return min(MAX_ASPECT, max(MIN_ASPECT, field_map.aspect))
 
 
@@ -107,8 +107,9 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
         panel.xaxis.set_major_locator(MaxNLocator(3, steps=TICK_STEPS))
     axes[0].set_ylabel(f"{y_name} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
-    for is_drawn, marker, size in (quantity == 0, ".", 1.5), (quantity > 0, "^", 14):  # sea levels, and the others
-        positions = np.unique(np.stack([x[is_drawn], y[is_drawn]], axis=1), axis=0) / scale
+    # dots: observed sea levels; triangles: other quantities
+    for is_selected, marker, size in (quantity == 0, ".", 1.5), (quantity > 0, "^", 14):
+        positions = np.unique(np.stack([x[is_selected], y[is_selected]], axis=1), axis=0) / scale
         axes[-1].scatter(*positions.T, s=size, marker=marker, color=style.DARK_GREY, linewidths=0, alpha=0.6)
     extend = "both" if any(each.values.min() < 0 for each in field_maps[:2]) else "max"
     colorbar = figure.colorbar(image, ax=list(axes), extend=extend, pad=0.01, aspect=24, shrink=0.8)
@@ -116,6 +117,7 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
 
 
 def draw_costs(panel, data: netCDF4.Dataset) -> None:
+    """The cost and its parts after each outer iteration; a line marks half the number of observations."""
     iteration = np.arange(len(data.dimensions["iteration"]))
     for name, (colour, label) in COST_CURVES.items():
         values = np.asarray(data[f"iteration_{name}"][:])
@@ -127,7 +129,7 @@ def draw_costs(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_cycles(panel, data: netCDF4.Dataset) -> None:
-    """The misfit before and after each analysis, and the misfit expected from the spread."""
+    """The misfit before and after each analysis, and the misfit expected before it from the spread of the members."""
     for name, (colour, label) in MISFIT_CURVES.items():
         panel.plot(data["cycle_day"][:], data[f"cycle_{name}"][:], "o-", ms=3, lw=1.2, color=colour, label=label)
     panel.axhline(1, color=style.MID_GREY, lw=0.8, ls=":")
@@ -136,7 +138,7 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
-    """Errors of the runs from first guess and analysis over time, and spread of members; the window is shaded."""
+    """Errors over time of the runs from first guess and analysis, and spread of members; the window is shaded."""
     time, has_spread = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
     unit_seconds, unit = time_unit(DAY * float(time[-1]))
     day = DAY / unit_seconds

@@ -23,12 +23,12 @@ from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
-#: Series that are no sums over the domain: extremes, the time step and flooding.
+#: Time series that are not sums over the domain: extremes, the time step and flooding.
 SERIES_WITHOUT_SUMS = ("max_speed", "min_h", "cfl", "time_step", *DRYING_DIAGNOSTICS)
 
 
 class PlotError(ValueError):
-    """A file of a run is missing, or does not hold what is asked for."""
+    """A picture or an export is impossible: a file is missing, it lacks the requested data, or an option is invalid."""
 
     exit_code = 2
 
@@ -50,28 +50,29 @@ def find_data_file(path, *names: str) -> Path:
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with` statement; it is repaired first if its writer was killed.
 
-    Before it is opened, another process examines it and verifies everything but the values of fields, because
-    `read_verified` verifies these when they are read.
+    Another process first examines the file and verifies everything except the values of fields, which `read_verified`
+    verifies when they are read.
     """
     warn_about(path, *guard.examine_files([partial_examination(path)]))
     return open_netcdf_or_zarr(path)
 
 
 def warn_about(path, facts: dict) -> None:
-    """Log a warning if the examination of a file found something doubtful."""
+    """Log a warning if the examination of a file, whose result is `facts`, found something doubtful."""
     if warning := guard.warning_for(path, facts):
         log.warning("%s", warning)
 
 
 def partial_examination(path) -> guard.FileToExamine:
-    """The examination of a file by another process, before the file is opened in this one."""
+    """The request to examine a file in another process without verifying the values of fields (see `open_data`)."""
     return guard.FileToExamine(Path(path), "partial")
 
 
 def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
     """The verified values of a field, in one record if it depends on time; empty if there is no record yet.
 
-    FilesError: the values cannot be read, or differ from their checksum.
+    Raises:
+        FilesError: the values cannot be read, or differ from their checksum.
     """
     variable, checksums_variable = data[name], data.variables.get(checksums.VARIABLE)
     checksummed_names = getattr(checksums_variable, checksums.NAMES_ATTRIBUTE, "").split()
@@ -138,22 +139,22 @@ def integral_names(data: netCDF4.Dataset) -> list[str]:
 
 
 def absolute_series_names(data: netCDF4.Dataset) -> list[str]:
-    """The series that are drawn as they are, not as relative changes: no sums, and inflows through open boundaries."""
+    """The series drawn as they are, not as relative changes: all that are not sums, and inflows at open boundaries."""
     return [name for name in data.variables if name in SERIES_WITHOUT_SUMS or name.startswith(INFLOW_PREFIX)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
-    """The number of a record, from 0: `record` (negative: from the last), or the nearest to `time` (s)."""
+    """The index of a record: `record`, counted from the last if negative, or the record nearest to `time` (s)."""
     times = record_times(data)
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
     if time is not None:
-        times_written = times[np.isfinite(times)]
-        first, last = times_written.min(initial=np.inf), times_written.max(initial=-np.inf)
-        tolerance = max(np.diff(times_written).max(initial=0.0) / 2, 1e-6 * abs(last))
+        finite_times = times[np.isfinite(times)]
+        first, last = finite_times.min(initial=np.inf), finite_times.max(initial=-np.inf)
+        tolerance = max(np.diff(finite_times).max(initial=0.0) / 2, 1e-6 * abs(last))
         if not first - tolerance <= time <= last + tolerance:
-            wanted, first, last = (f"{each / 3600:.6g} h" for each in (time, first, last))
-            raise PlotError(f"no record near {wanted} in {data.filepath()}; it has {first} to {last}")
+            requested, first, last = (f"{each / 3600:.6g} h" for each in (time, first, last))
+            raise PlotError(f"no record near {requested} in {data.filepath()}; it has {first} to {last}")
         return int(np.nanargmin(np.abs(times - time)))
     if not -times.size <= record < times.size:
         raise PlotError(f"no record {record} in {data.filepath()}; it has 0 to {times.size - 1}")
@@ -161,7 +162,7 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def find_member_index(data: netCDF4.Dataset, member: int | None) -> int:
-    """The index of a member of an ensemble among those with fields; 0 for None."""
+    """The index of a member among the members of an ensemble whose fields are in the file; 0 for None."""
     if member is None:
         return 0
     members = data["member"][:].tolist() if "member" in data.variables else []
@@ -172,7 +173,7 @@ def find_member_index(data: netCDF4.Dataset, member: int | None) -> int:
 
 
 def member_label(data: netCDF4.Dataset, member: int | None) -> str:
-    """The member of an ensemble whose fields are shown, as ", member 2"; empty if there are no members."""
+    """The text ", member 2" for the member whose fields are shown; empty if the file is not of an ensemble."""
     return f", member {int(data['member'][find_member_index(data, member)])}" if "member" in data.variables else ""
 
 
@@ -187,7 +188,7 @@ def read_field(
 def long_name_and_units(variable) -> tuple[str, str]:
     """The long name and the units of a variable; the units are "1" if it has none.
 
-    Units that UDUNITS does not know are taken from the brackets at the end of the long name.
+    Units that UDUNITS does not know are in parentheses at the end of the long name.
     """
     long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
     name_with_units = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None

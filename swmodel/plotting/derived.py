@@ -1,7 +1,7 @@
 """The fields of a file as pictures show them: read from it, or computed from its state by the model's own formulas.
 
-Halos, walls and coasts are those of the run: the file holds the mask, and its configuration defines periodic axes and
-the slip along walls. Apart from rounding, computed values are those that the model would have written.
+The file holds the mask, and its configuration defines periodic axes and the slip along walls. Therefore computed values
+are those that the model would have written, apart from rounding.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .dataset import (
 from .field_map import LOCATIONS, FieldMap, add_halo, make_map, open_boundary_sides, read_map, to_picture_components
 from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
 
-#: Fields of the default picture: the first two of these that exist and are not zero everywhere.
+#: The default picture shows the first two of these fields that exist and are not zero everywhere.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "u", "v", "q", "h")
 #: The fields of the grid, without which no field can be computed.
 GRID_FIELDS = ("mask", "depth", "f")
@@ -64,7 +64,7 @@ def derivable_fields(data: netCDF4.Dataset) -> list[str]:
 
 
 def check_field(data: netCDF4.Dataset, name: str) -> None:
-    """Raise a PlotError if a field is neither in the file nor can be computed."""
+    """Raise a PlotError if a field is not in the file and cannot be computed."""
     if name.endswith(ERROR_SUFFIX):
         return check_field(data, name.removesuffix(ERROR_SUFFIX))
     derived_names = derivable_fields(data)
@@ -78,6 +78,7 @@ def check_field(data: netCDF4.Dataset, name: str) -> None:
 
 
 def has_records(data: netCDF4.Dataset, name: str) -> bool:
+    """Whether a field, read or computed, depends on time; raises a PlotError if there is no such field."""
     check_field(data, name)
     return name not in field_names(data) or "time" in data[name].dimensions
 
@@ -89,6 +90,7 @@ def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
 
 
 def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
+    """The names of `fields`; for None, the first of PREFERRED_FIELDS that are not zero in the last record."""
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)
@@ -102,14 +104,17 @@ def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> 
 
 
 def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> FieldMap:
-    """One record of a field with the dry ground; relative vorticity is divided by f unless f is somewhere near zero."""
+    """One record of a field, with the dry ground and, if it is drawn as a line, with the analytic solution.
+
+    Relative vorticity is divided by f, unless f is near zero somewhere.
+    """
     check_field(data, name)
     location, _ = find_location(data, name)
     ground, dry_mask = ground_and_dry_mask(data, name, location, record, member)
     field = replace(read_or_derive(data, name, record, member, dry_mask), ground=ground)
     if field.is_drawn_as_line and can_derive(data) and name in analytic_fields(data, location, record):
         analytic_values = analytic_map(data, name, record).values
-        if ground and name in SEA_LEVEL_FIELDS:  # there is no water where the level is that of the ground
+        if ground and name in SEA_LEVEL_FIELDS:  # mask places where the analytic sea level is at the ground
             analytic_values = np.ma.masked_where(
                 analytic_values <= np.ma.getdata(ground.values) + read_wet_thickness(data), analytic_values
             )
@@ -143,7 +148,7 @@ def read_or_derive(
     physics, grid = make_options(PhysicsOptions, config["physics"]), read_grid_options(config)
     blocks = [(*read_state_and_grid(data, record, member), (grid.ny, grid.nx))]
     invert_elliptic = make_poisson_solver(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    with np.errstate(divide="ignore", invalid="ignore"):  # where there is no water
+    with np.errstate(divide="ignore", invalid="ignore"):  # such values occur where there is no water
         (derived_fields,) = evaluate_fields([name], blocks, physics, invert_elliptic, read_wet_thickness(data))
     patch = Patch(derived_fields[name], (0, 0))
     return make_map_of_patch(data, patch, variable_in_run(name, physics), member, dry_mask)
@@ -172,7 +177,7 @@ def read_grid_options(config: dict) -> GridOptions:
 
 
 def make_options(options_class: type, section: dict):
-    """The options of a section of the configuration, without keys of later versions and without tracers."""
+    """The options of a section of the configuration, leaving out tracers and keys that this version does not know."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}
     return options_class(
         **{name: values[name] for name in options_class.model_fields if name in values and name != "tracers"}
@@ -180,7 +185,7 @@ def make_options(options_class: type, section: dict):
 
 
 def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[FieldMap, FieldMap]:
-    """The current along the axes of pictures at centres, m s-1: means of u and v at opposite faces of each cell."""
+    """The current at cell centres along the axes of pictures, m s-1: means of u and v over opposite faces of a cell."""
     from ..ocean.operators import mx_c, my_c
 
     check_field(data, "speed")
@@ -191,7 +196,7 @@ def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = N
 
 
 def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None, dry_mask=None) -> FieldMap:
-    """The FieldMap of a Patch over the grid, named after a `Variable`; masked on land and at `dry_mask`."""
+    """The FieldMap of a Patch, with the name and units of a `Variable`; masked on land and at `dry_mask`."""
     from ..ocean.masks import fractions_around
 
     shape, long_name = data["mask"].shape, variable.long_name + member_label(data, member)
@@ -202,7 +207,7 @@ def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None
 
 
 def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
-    """The State with one cell of halo, and the Grid, in Patches; fields that are missing in the file are zero."""
+    """The State, with a halo of one cell, and the Grid, as Patches; fields that the file lacks are zero."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import grid_masks
@@ -231,10 +236,9 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
 
 
 def read_water_masks(data: netCDF4.Dataset) -> list:
-    """Three masks: water inside, water of open boundaries in the west and east, and in the south and north.
+    """Three masks, 1 on water and 0 elsewhere: inside, western and eastern, southern and northern open boundaries.
 
-    Each is 1 on its water and 0 elsewhere, also beyond walls. The masks are Patches with one cell more than the state
-    in the north and east.
+    The masks are 0 beyond walls. They are Patches with one more cell in the north and east than the state.
     """
     from ..ocean.patch import Patch
 
@@ -243,5 +247,5 @@ def read_water_masks(data: netCDF4.Dataset) -> list:
     in_boundary_columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in boundaries]] = 1
     in_boundary_rows[[number for side, number in (("south", 0), ("north", -1)) if side in boundaries]] = 1
     inside = 1 - np.maximum(in_boundary_rows, in_boundary_columns)
-    masks = (mask * part for part in (inside, in_boundary_columns, in_boundary_rows))
-    return [Patch(add_halo(data, each, 2), (-1, -1)) for each in masks]
+    masks = (mask * region for region in (inside, in_boundary_columns, in_boundary_rows))
+    return [Patch(add_halo(data, region_mask, 2), (-1, -1)) for region_mask in masks]

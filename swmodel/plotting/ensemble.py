@@ -1,4 +1,4 @@
-"""The picture of an ensemble: mean and spread of a field; energy of all members and the mean spread over time."""
+"""The picture of an ensemble: mean and spread of a field; energy of all members and rms spread over time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .panels import add_map, set_panel_title, write_caption
 from .style import ColourRange
 from .titles import make_title_formatter, run_name, time_unit
 
-#: The field of the maps is the first of these in the file, or any other.
+#: The maps show the first of these fields whose spread is in the file, or else the first field with a spread.
 PREFERRED_FIELDS = ("eta", "speed", "zeta", "h", "u")
 
-#: Inches of a map's width and of the curves' height, and the least and largest ratio of a map's height to its width.
+#: Width of a map and height of the curves, inches, and the smallest and largest ratio of height to width of a map.
 MAP_WIDTH_INCHES, CURVES_HEIGHT_INCHES, MIN_ASPECT, MAX_ASPECT = 2.8, 2.5, 0.3, 1.6
 CONTROL_COLOUR, MEAN_COLOUR, MEMBERS_COLOUR = "#b2182b", style.DARK_GREY, "0.72"
 
@@ -53,7 +53,7 @@ def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour
 
 
 def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
-    """The energy [time, member] of all members as thin lines, of the control and their mean as thick ones."""
+    """The energy [time, member]: thin lines for the members, thick lines for member 0 (the control) and the mean."""
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
     values, marker = values * 10.0**-exponent, "." if times.size == 1 else ""
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
@@ -67,6 +67,7 @@ def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
 
 
 def draw_spread(axes, times: np.ndarray, spread, long_name: str) -> None:
+    """The rms of the spread over the domain, from the variable `spread` [time]."""
     values = np.ma.filled(spread[:], np.nan)
     exponent = style.power_of_ten(float(np.nanmax(values)))
     axes.plot(times, values * 10.0**-exponent, color=MEAN_COLOUR, lw=1.2, marker="." if times.size == 1 else "")

@@ -20,11 +20,11 @@ from .files import atomic_write
 from .ground import read_wet_thickness
 
 log = logging.getLogger(__name__)
-#: The drivers of GDAL for polygons, by the ending of a file.
+#: {ending of the file: GDAL driver} of the formats for polygons.
 POLYGON_DRIVERS = {".gpkg": "GPKG", ".kml": "KML", ".geojson": "GeoJSON"}
-#: Those that are always in longitude and latitude.
+#: The formats for polygons whose positions are always longitudes and latitudes.
 GEOGRAPHIC_FORMATS = (".kml", ".geojson")
-#: The name of the flood hazard rating, and what it is computed from.
+#: The name of the flood hazard rating, and the fields from which it is computed.
 HAZARD, HAZARD_SOURCES = "hazard", (f"h{MAXIMUM_SUFFIX}", f"speed{MAXIMUM_SUFFIX}")
 #: The velocity that is added in the hazard rating, m s-1.
 HAZARD_SPEED = 0.5
@@ -44,14 +44,14 @@ def export(
     Args:
         path: run folder, or its file of fields.
         target: the file to write: .tif, .gpkg, .kml or .geojson.
-        names: fields at the centres of cells, each of which is a band of the GeoTIFF; none: all largest values and
-            arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed of a run with drying are there.
+        names: fields at the centres of cells, each a band of the GeoTIFF. Default: all largest values and arrivals, and
+            the flood hazard rating (`hazard_map`) if a run with drying has the largest h and speed.
         record, time: number or model time, s, of the record.
         crs: coordinate reference system of a grid on a plane without grid.crs, as "EPSG:32633".
-        member: member of an ensemble; None: the first, which a message names.
+        member: member of an ensemble; None: the first in the file.
 
     Raises:
-        PlotError: the fields are not there, or have no place in a coordinate reference system.
+        PlotError: the file lacks the fields, or their positions have no coordinate reference system.
         FilesError: the file cannot be written.
         ModuleNotFoundError: an optional package is missing.
     """
@@ -76,7 +76,10 @@ def export(
 
 
 def default_names(data: netCDF4.Dataset) -> list[str]:
-    """The largest values and arrivals of a run, and the hazard rating. PlotError: there are none."""
+    """The names of the largest values and arrivals of a run, and of the hazard rating if it can be computed.
+
+    Raises a PlotError if the run has neither largest values nor arrivals.
+    """
     names = [name for name in field_names(data) if name.endswith((MAXIMUM_SUFFIX, ARRIVAL_SUFFIX))]
     if not names:
         raise PlotError(
@@ -87,21 +90,21 @@ def default_names(data: netCDF4.Dataset) -> list[str]:
 
 
 def read_export_map(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> FieldMap:
-    """One record of a field at the centres of cells."""
+    """One record of a field; raises a PlotError if the field is not at the centres of cells."""
     if name == HAZARD:
         return hazard_map(data, record, member)
     check_field(data, name)
     field = read_or_derive(data, name, record, member)
     if field.location != "face":
-        raise PlotError(f"{name} lies on faces or corners, but a raster has values at the centres of cells; give speed")
+        raise PlotError(f"{name} is on faces or corners, but a raster has values at centres; use speed for currents")
     return field
 
 
 def hazard_map(data: netCDF4.Dataset, record: int, member: int | None) -> FieldMap:
     """The flood hazard rating h (speed + 0.5 m/s), m2 s-1, of the largest h and speed of flooded land.
 
-    It has no debris factor. The largest h and speed may come at different times, so the rating is at least the largest
-    one in time.
+    There is no debris factor. The largest h and the largest speed may occur at different times, so the product is an
+    upper bound of the rating at any time.
 
     Source: Defra and Environment Agency (2006), Flood risks to people, FD2321/TR1.
     """
@@ -115,21 +118,21 @@ def hazard_map(data: netCDF4.Dataset, record: int, member: int | None) -> FieldM
 
 
 def flooded_cells(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[FieldMap, np.ndarray]:
-    """A map of the grid, and where land, dry at the start, had water up to a record [y, x]."""
+    """A map on the grid, and whether each cell [y, x] was dry land at the start and has had water up to a record."""
     if INUNDATION in field_names(data):
         arrival = read_map(data, INUNDATION, record, member)
         return arrival, ~np.ma.getmaskarray(arrival.values)
     wet_thickness = read_wet_thickness(data)
     if wet_thickness is None or HAZARD_SOURCES[0] not in field_names(data):
         raise PlotError(
-            f"{data.filepath()} does not tell where land was flooded; run with drying.active and output.inundation"
+            f"{data.filepath()} does not show where land was flooded; run with drying.active and output.inundation"
         )
     thickness, depth = (read_map(data, name, record, member) for name in (HAZARD_SOURCES[0], "depth"))
     return thickness, np.ma.filled((thickness.values > wet_thickness) & (depth.values < 0), False)
 
 
 def reference_system(field: FieldMap, crs: str):
-    """The coordinate reference system of a map. PlotError: it has none, or `crs` is not one in m."""
+    """The coordinate reference system of a map, or else `crs`; a PlotError if there is none or `crs` is unsuitable."""
     from rasterio.crs import CRS
 
     if field.is_geographic:
@@ -138,7 +141,7 @@ def reference_system(field: FieldMap, crs: str):
         return CRS.from_user_input(projection.GEOGRAPHIC_CRS)
     if field.crs:
         if crs:
-            raise PlotError("--crs: the grid has a coordinate reference system, grid.crs; leave out the option")
+            raise PlotError("--crs: the grid has a coordinate reference system, grid.crs; leave out --crs")
         return CRS.from_user_input(field.crs)
     if not crs:
         raise PlotError("the grid is on a plane: give the coordinate reference system of x and y, as --crs EPSG:32633")
@@ -148,7 +151,10 @@ def reference_system(field: FieldMap, crs: str):
 
 
 def transform_of(field: FieldMap):
-    """The affine transform of rows from the north and columns from the west; longitudes are about -180 to 180."""
+    """The affine transform of a raster whose first row is the northernmost, its first column the westernmost.
+
+    Longitudes are shifted by multiples of 360 degrees so that the middle of the domain lies in -180 to 180.
+    """
     from rasterio.transform import from_bounds
 
     west, east, south, north = field.domain
@@ -159,7 +165,7 @@ def transform_of(field: FieldMap):
 
 
 def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
-    """Write maps of one grid as the bands of a cloud-optimised GeoTIFF; land has no data."""
+    """Write maps of the same grid as the bands of a cloud-optimised GeoTIFF; on land the value is nodata."""
     require_package(f"{target}: a GeoTIFF", "rasterio")
     import rasterio.io
     import rasterio.shutil
@@ -182,7 +188,7 @@ def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
 
 
 def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str) -> None:
-    """Write the flooded cells as one multipolygon, whose edges are those of cells."""
+    """Write the flooded cells as one multipolygon, whose edges follow the edges of cells."""
     require_package(f"{target}: a file of polygons", "pyogrio")
     import pyogrio.raw
     import rasterio.features

@@ -13,10 +13,10 @@ from ..ocean.rotated_pole import axis_angle, from_earth, to_earth
 from .dataset import find_field, long_name_and_units, member_label, read_configuration, read_field, read_verified
 from .rotated_pole import interpolate_to_map, make_map_points
 
-#: SGRID's names of the locations, and the dimensions of fields there.
+#: {location: (its name in SGRID, dimensions of fields there)}.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
 LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
-#: Locations of SGRID: 1 if the points lie half a cell east of the centres, 1 if they lie half a cell north.
+#: Position of the points relative to the centres, in half cells (east, north), for each location of SGRID.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
 #: Grids with fewer rows or columns than this, or with a larger ratio of the longer side to the shorter one, are drawn
@@ -29,12 +29,12 @@ class FieldMap:
     """One record of a field.
 
     Attributes:
-        long_name: as in the file; "mean" comes before it for a mean over time, the member of an ensemble after it.
+        long_name: as in the file, after "mean" for a mean over time, and before the member of an ensemble.
         values: [y, x], masked on land.
-        x, y: positions of the points, m, or longitudes and latitudes.
+        x, y: positions of the points, m, or longitudes and latitudes, degrees.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         is_geographic: whether positions are longitudes and latitudes.
-        crs: the projected coordinate reference system of positions in m; "": none is known.
+        crs: the projected coordinate reference system of positions in m; "": there is none.
         outside_grid: true at points [y, x] beyond the grid; None: there are no such points.
         analytic: the analytic solution at the points of `values`; None: there is none, or it is not drawn.
         ground: the map of the heights of the ground at centres, m, masked where there is water; None: no ground floods.
@@ -55,9 +55,10 @@ class FieldMap:
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
-        """Western, eastern, southern and northern edges of the domain.
+        """Western, eastern, southern and northern edges of the domain, in the unit of x and y.
 
-        The last east faces, north faces and corners lie on them.
+        The easternmost u points lie on the eastern edge, the northernmost v points on the northern edge, and corners on
+        both.
         """
         (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
         x, y = self.x - east * dx / 2, self.y - north * dy / 2
@@ -71,7 +72,7 @@ class FieldMap:
 
     @property
     def axis_unit(self) -> tuple[float, str]:
-        """The divisor of positions on the axes of a picture, and the resulting unit."""
+        """The number by which positions are divided for the axes of a picture, and the resulting unit."""
         west, east, south, north = self.domain
         return (1.0, "degrees") if self.is_geographic else length_unit(max(east - west, north - south))
 
@@ -87,7 +88,7 @@ class FieldMap:
 
     @property
     def aspect(self) -> float:
-        """Ratio of height to width of the domain; on a map in degrees that of lengths at the middle latitude."""
+        """Ratio of height to width of the domain; for positions in degrees, of its lengths at the middle latitude."""
         west, east, south, north = self.domain
         cos_lat = np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0
         return (north - south) / ((east - west) * cos_lat)
@@ -128,10 +129,12 @@ def read_map(
     constituent_index: int = 0,
     dry_mask=None,
 ) -> FieldMap:
-    """One record of a field, or a field without time; of an ensemble, that of `member`, or of the first member if None.
+    """One record of a field, or a field without time.
 
-    `constituent_index`: the index along a first axis that is neither time nor members. `dry_mask`: dry points [y, x],
-    which are masked.
+    Args:
+        member: the member of an ensemble; None: the first in the file.
+        constituent_index: the index along a first axis that is neither time nor members.
+        dry_mask: dry points [y, x], which are masked.
     """
     variable, values = find_field(data, name), read_field(data, name, record, member, constituent_index)
     values = values if dry_mask is None else np.ma.masked_where(dry_mask, values)
@@ -145,9 +148,10 @@ def read_map(
 def make_map(
     data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, dimensions
 ) -> FieldMap:
-    """The FieldMap of values [y, x] on two `dimensions` of a file.
+    """The FieldMap of values [y, x] whose positions are the coordinates `dimensions` (y, x) of a file.
 
-    The outermost rows and columns at open boundaries are left out, because they lie outside the model.
+    The outermost row or column at an open boundary is left out, because it holds boundary data. Values on a
+    rotated-pole grid are interpolated to true longitudes and latitudes.
     """
     boundaries = open_boundary_sides(data)
     rows, columns = (
@@ -173,7 +177,7 @@ def read_crs(data: netCDF4.Dataset) -> str:
 
 
 def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
-    """Longitude and latitude of the grid's north pole; None if it is that of the Earth."""
+    """Longitude and latitude of the north pole of a rotated-pole grid, degrees; None for other grids."""
     for variable in data.variables.values():
         if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
             return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
@@ -183,9 +187,9 @@ def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
 def to_picture_components(
     data: netCDF4.Dataset, x_component: FieldMap, y_component: FieldMap
 ) -> tuple[FieldMap, FieldMap]:
-    """Components of vectors along the axes of the picture, from those along the axes of the grid at the same points.
+    """Components of vectors along the axes of the picture, from components along the axes of the grid.
 
-    They are eastward and northward on a rotated-pole grid, else unchanged.
+    On a rotated-pole grid these are eastward and northward components; otherwise nothing changes.
     """
     if not (pole := read_grid_north_pole(data)):
         return x_component, y_component
@@ -195,7 +199,7 @@ def to_picture_components(
 
 
 def to_picture_positions(data: netCDF4.Dataset, x, y) -> tuple:
-    """Positions in the picture: longitudes and latitudes on the Earth for a rotated-pole grid, else unchanged."""
+    """Positions in the picture: true longitudes and latitudes for a rotated-pole grid, otherwise unchanged."""
     pole = read_grid_north_pole(data)
     return to_earth(pole, x, y) if pole else (x, y)
 
@@ -205,9 +209,9 @@ def open_boundary_sides(data: netCDF4.Dataset) -> Sequence[str]:
 
 
 def add_halo(data: netCDF4.Dataset, values: np.ndarray, north_east_width: int) -> np.ndarray:
-    """The values with one row and column more in the south and west, and `north_east_width` in the north and east.
+    """The values with a halo one cell wide in the south and west, and `north_east_width` cells in the north and east.
 
-    These are copies along periodic axes, else zeros.
+    Along periodic axes the halo holds copies of the values at the other end, along other axes zeros.
     """
     periodic_axes = [read_configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
     width = 1, north_east_width

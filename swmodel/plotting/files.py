@@ -1,4 +1,4 @@
-"""Writing of figures and animations: each file appears whole or not at all."""
+"""Writing of figures, animations and exports: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from .dataset import PlotError
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """A context with a temporary name under which to write a file; at its end the file is renamed to `target`."""
+    """A context that gives the path of a temporary file to write; at the end it replaces `target`.
+
+    Raises a FilesError if the file cannot be written, or if ffmpeg fails.
+    """
     path = target.resolve()
     temporary = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
@@ -47,7 +50,7 @@ def save_figure(figure: Figure, output) -> Path:
 
 
 def default_output(file: Path, fields: str | Sequence[str] | None, suffix: str = ".png", member=None) -> Path:
-    """The default name, next to the data: output.png for the default picture, output-eta.png for the field eta."""
+    """The default path, next to the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
     member_suffix = [] if member is None else [f"member-{member}"]
     return file.with_name("-".join([file.stem, *names, *member_suffix]) + suffix)

@@ -14,11 +14,12 @@ from .field_map import LOCATIONS, FieldMap, add_halo, make_map, read_map
 
 #: Height that stands for land that never floods, m.
 PERMANENT_LAND_HEIGHT = 1e6
-#: Suffixes of fields of the whole run, which are drawn with the ground that is dry at its start.
+#: Suffixes of fields that refer to the whole run up to a record; they are drawn with the ground that was dry at its
+#: start.
 WHOLE_RUN_SUFFIXES = (MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX)
-#: Sea levels: where they are drawn as lines, the ground is shown below.
+#: Fields of sea level; if they are drawn as lines, the ground is drawn below them.
 SEA_LEVEL_FIELDS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN_SUFFIX, MAXIMUM_SUFFIX)}
-#: The fraction of time under water.
+#: The name of the fraction of time during which a cell is wet.
 WET_FRACTION_FIELD = f"wet{MEAN_SUFFIX}"
 
 
@@ -29,9 +30,9 @@ def read_wet_thickness(data: netCDF4.Dataset) -> float | None:
 
 
 def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
-    """The FieldMap of the ground under a field in a record, and its dry points [y, x], which have no value; or None.
+    """The FieldMap of the ground under a field in a record, and the dry points [y, x] where the field has no value.
 
-    `location`: that of the field, a key of `field_map.LOCATIONS`.
+    Either is None if it does not exist. `location` is that of the field, a key of `field_map.LOCATIONS`.
     """
     from ..ocean.masks import fractions_around
     from ..ocean.patch import Patch
@@ -55,12 +56,15 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
 
 
 def is_hidden_by_ground(name: str) -> bool:
-    """Whether dry ground hides a field: not fields of more than one record, wind and air pressure."""
+    """Whether dry ground hides a field.
+
+    It does not hide wind and air pressure, largest values and arrivals, and the fraction of time that a cell is wet.
+    """
     return not (name.endswith(WHOLE_RUN_SUFFIXES) or name in (*FORCING, WET_FRACTION_FIELD))
 
 
 def read_depth_with_ground(data: netCDF4.Dataset) -> FieldMap:
-    """The resting depth in a grid file; if it is negative anywhere, with ground where it is not positive."""
+    """The resting depth in a grid file; if some land can flood, with the ground where the depth is not positive."""
     depth = np.ma.filled(read_verified(data, "depth"), -PERMANENT_LAND_HEIGHT)
     if not np.any((depth < 0) & (depth > -PERMANENT_LAND_HEIGHT)):
         return read_map(data, "depth")
@@ -76,7 +80,7 @@ def make_ground_map(data: netCDF4.Dataset, depth: np.ndarray, wet_mask: np.ndarr
 
 
 def read_wet_mask(data: netCDF4.Dataset, depth: np.ndarray, record: int, member: int | None, wet_thickness: float):
-    """Whether cells are wet in a record, [y, x]; None if the file does not say."""
+    """Whether cells are wet in a record, [y, x]; None if the file has neither `wet`, `h` nor `eta`."""
     for name in ("wet", "h", "eta"):
         if name in field_names(data):
             values = np.ma.filled(read_field(data, name, record, member).astype(float), -PERMANENT_LAND_HEIGHT)
@@ -85,25 +89,25 @@ def read_wet_mask(data: netCDF4.Dataset, depth: np.ndarray, record: int, member:
 
 
 def max_floodable_height(ground: FieldMap) -> float:
-    """The greatest height of ground that may flood, m; 1 if there is none above the resting sea."""
+    """The greatest height of ground that may flood, m; 1 if no such ground is above the resting sea level."""
     heights = np.ma.getdata(ground.values)
     return float(heights[heights < 0.5 * PERMANENT_LAND_HEIGHT].max(initial=0.0)) or 1.0
 
 
 def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
-    """A caption line for the colours of the ground that is visible in maps, or with `any_record` may become visible."""
-    maps = [each for each in maps if each.ground and not each.is_drawn_as_line]
-    heights = np.concatenate([np.empty(0), *(visible_ground_heights(each, any_record) for each in maps)])
+    """The caption, at most one line, for the colours of the ground that maps show, or with `any_record` may show."""
+    maps = [field for field in maps if field.ground and not field.is_drawn_as_line]
+    heights = np.concatenate([np.empty(0), *(visible_ground_heights(field, any_record) for field in maps)])
     parts = ["green below 0 m"] * bool((heights < 0).any())
     if (heights >= 0).any():
         parts.insert(0, f"0 m (light) to {max_floodable_height(maps[0].ground):.3g} m (dark)")
-    if any((np.ma.filled(each.ground.values, 0.0) >= 0.5 * PERMANENT_LAND_HEIGHT).any() for each in maps):
+    if any((np.ma.filled(field.ground.values, 0.0) >= 0.5 * PERMANENT_LAND_HEIGHT).any() for field in maps):
         parts.append("grey: never floods")
     return [f"dry ground: {'; '.join(parts)}"] if parts else []
 
 
 def visible_ground_heights(field: FieldMap, any_record: bool) -> np.ndarray:
-    """The heights of ground that floods, where a map shows it: neither under water nor under a field that hides it."""
+    """The heights, m, of floodable ground that a map shows; with `any_record`, of all floodable ground."""
     hidden = np.ma.getmaskarray(field.ground.values)
     hidden = hidden if is_hidden_by_ground(field.name) else hidden | ~np.ma.getmaskarray(field.values)
     heights = np.ma.getdata(field.ground.values)

@@ -1,4 +1,4 @@
-"""What a run folder or a NetCDF file holds, as text with tables."""
+"""The text of `swmodel info`: the contents of a run folder or of one of its files."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .derived import read_grid_options
 from .field_map import length_unit
 from .titles import make_time_formatter
 
-#: Longer lines are wrapped.
+#: Characters per line; longer lines are wrapped.
 TEXT_WIDTH = 120
-#: Pairs of a name and a text.
+#: Rows of the text: a name and a description.
 LabelledTexts = Iterator[tuple[str, str]]
 
 
 def describe_results(path) -> str:
-    """What a run folder or a file holds: how the run ended, its fields, how well it conserved mass and energy."""
+    """The contents of a run folder or a file: how the run ended, its fields, how well it conserved mass and energy."""
     path = Path(path)
     file = find_records_file(path)
     summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
@@ -61,23 +61,23 @@ def describe_results(path) -> str:
 
 
 def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:
-    """The findings about the restart files; one process examines them and all other files that will be read."""
+    """{restart file: facts about it}; one process examines these and all other files that will be read."""
     files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
     restarts = list_restart_files(path)
     facts_of_files = guard.examine_files([*map(partial_examination, files), *map(restart_examination, restarts)])
-    for each, file_facts in zip(files, facts_of_files, strict=False):
-        warn_about(each, file_facts)
+    for examined_file, file_facts in zip(files, facts_of_files, strict=False):
+        warn_about(examined_file, file_facts)
     return dict(zip(restarts, facts_of_files[len(files) :], strict=True))
 
 
 def find_records_file(path: Path) -> Path | None:
-    """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet."""
+    """The file with the records of a run or an ensemble; None if a run has no records yet."""
     has_records = any(os.path.lexists(path / name) for name in (*SNAPSHOT_FILES, ENSEMBLE))
     return None if (path / CONFIG).is_file() and not has_records else find_data_file(path)
 
 
 def list_facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> LabelledTexts:
-    """Configuration, state, records, time series and restart files, as far as present."""
+    """Facts about state, configuration, records, time series and restart files, as far as these exist."""
     config_path = path / CONFIG if is_run_folder(path) else path
     if is_run_folder(path):
         with text_file_errors(path / STATUS):
@@ -112,11 +112,11 @@ def text_file_errors(path: Path) -> Iterator[None]:
         try:
             yield
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged ({error})") from None
+            raise FilesError(f"{path}: was changed or damaged after the model wrote it ({error})") from None
 
 
 def state_facts(status: dict) -> LabelledTexts:
-    """How the run ended, how long it took, and on what it ran."""
+    """How the run ended, how long it took, and the executor and processes that computed it."""
     if not status:
         yield "state", "not finished (no status.json)"
         return
@@ -124,7 +124,7 @@ def state_facts(status: dict) -> LabelledTexts:
     yield "state", status["state"] + (f" (exit code {exit_code})" if exit_code else "")
     if status.get("message"):
         yield "reason", status["message"]
-    if "steps" not in status:  # it failed before the first step
+    if "steps" not in status:  # the run failed before the first step
         return
     yield "steps", f"{status['steps']:,}".replace(",", " ")
     wall_time, compile_time = (format_duration(status[f"{part}_seconds"]) for part in ("wall", "compile"))
@@ -136,6 +136,7 @@ def state_facts(status: dict) -> LabelledTexts:
 
 
 def config_facts(config: dict) -> LabelledTexts:
+    """The case, the grid and the numerical scheme."""
     grid, time, case = read_grid_options(config), config["time"], config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
     extents = ", ".join(axis.describe_extent() for axis in axes(grid))
@@ -175,20 +176,20 @@ def conservation_facts(data: netCDF4.Dataset) -> LabelledTexts:
 
 def restart_facts(restarts: dict[Path, dict]) -> LabelledTexts:
     """The restart files, the newest first, and whether they are intact."""
-    # a run that is still computing replaces restart files
+    # a run that is still computing may have deleted some restart files in the meantime
     existing = {path: file_facts for path, file_facts in restarts.items() if os.path.lexists(path)}
-    for number, (restart, found) in enumerate(existing.items()):
-        parts = [f"{size_in_bytes(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
-        if "step" in found:
-            day = found["seconds"] / 86400
-            parts = [f"step {found['step']}", f"day {day:.4g}", f"written {found['written']}", *parts]
+    for number, (restart, file_facts) in enumerate(existing.items()):
+        parts = [f"{size_in_bytes(restart) / 1e6:.3g} MB", file_facts.get("problem", "intact")]
+        if "step" in file_facts:
+            day, written = file_facts["seconds"] / 86400, file_facts["written"]
+            parts = [f"step {file_facts['step']}", f"day {day:.4g}", f"written {written}", *parts]
         yield "" if number else "restarts", f"{restart.name}: {', '.join(parts)}"
 
 
 def difference_facts(config: dict) -> LabelledTexts:
-    """Options that differ from the defaults of the case, without those that the model chooses.
+    """Options that differ from the defaults of the case, except those that the model itself has chosen.
 
-    There are none for a user-defined case, because its defaults are only known by executing it.
+    For a user-defined case nothing is listed, because only executing the case would show its defaults.
     """
     if config["case"].get("file"):
         return
@@ -213,6 +214,7 @@ def format_value(value) -> str:
 
 
 def field_table(data: netCDF4.Dataset) -> Table:
+    """Name, units, dimensions and long name of each field and spectrum."""
     table = Table("field", "units", "dimensions", "", box=None, padding=(0, 2, 0, 0))
     spectra = [name for name, v in data.variables.items() if v.ndim == 2 and v.dimensions[1].startswith("wavenumber")]
     for name in [*field_names(data), *spectra]:

@@ -30,14 +30,14 @@ log = logging.getLogger(__name__)
 DRAWABLE_FILES = (*SNAPSHOT_FILES, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: Colour of the marks on cells that `swmodel grid` turned into land.
 CLOSED_CELL_COLOUR = "#d7301f"
-#: Names in a file of harmonic constants, and degrees between cophase lines.
+#: Suffixes and dimension in a file of harmonic constants, and the interval between cophase lines, degrees.
 AMPLITUDE_SUFFIX, PHASE_SUFFIX, CONSTITUENT_DIMENSION, COPHASE_INTERVAL_DEGREES = (
     "_amplitude",
     "_phase",
     "constituent",
     30,
 )
-#: Fraction of the upper colour limit of amplitudes below which no cophase lines are drawn, because they crowd there.
+#: Fraction of the upper colour limit of amplitudes below which no cophase lines are drawn, because they would crowd.
 MIN_AMPLITUDE_FRACTION = 0.003
 
 
@@ -75,6 +75,7 @@ def plot(
 def make_figure(
     data: netCDF4.Dataset, fields, record, time, member, colour_range: ColourRange, overlays: Overlays
 ) -> Figure:
+    """The figure of `plot` for an open file; arguments as for `plot`."""
     is_default_figure, has_spectra = fields is None and member is None, "wavenumber" in data.dimensions
     if has_spectra or (is_default_figure and assimilation.is_analysis(data)):
         if not (is_default_figure and overlays == NO_OVERLAYS and colour_range == RECORD_RANGE):
@@ -95,7 +96,7 @@ def make_figure(
 
 
 def draw_results(file) -> None:
-    """Draw the picture of a file next to it, like `plot`; a failure is only logged: the results are complete."""
+    """Draw the picture of a file next to it, like `plot`; a failure is only logged, because the results are there."""
     try:
         plot(file)
     except Exception as error:
@@ -111,7 +112,7 @@ def draw_fields(
     colour_range=RECORD_RANGE,
     overlays=NO_OVERLAYS,
 ) -> Figure:
-    """The figure of some fields of one record: see `plot`."""
+    """The figure of fields of one record, with a panel for each; arguments as for `plot`."""
     caption = run_name(data)
     if any(has_records(data, name) for name in (*names, *overlays.field_names)):
         record = find_record(data, record, time)
@@ -141,13 +142,13 @@ def draw_maps(
 
 
 def draw_sensitivities(data: netCDF4.Dataset, names, colour_range: ColourRange, overlays: Overlays) -> Figure:
-    """The figure of some fields of a sensitivity file, or of all derivatives that are maps.
+    """The figure of fields in a sensitivity file, by default of all derivatives that are maps.
 
-    A mark or a line shows the position or the section of the quantity that is differentiated, if it has one.
+    If the differentiated quantity belongs to a position or a section, a mark or a line shows where it is.
     """
     names = names or [name for name, v in data.variables.items() if name.startswith("d_") and v.ndim == 2]
     if not names:
-        raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json show them")
+        raise PlotError(f"{data.filepath()} holds only numbers and no maps; `swmodel info` and status.json show them")
     maps = []
     for field_map in (read_map(data, name) for name in names):
         quantity, _, control = field_map.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
@@ -189,7 +190,7 @@ def draw_harmonics(data: netCDF4.Dataset, names, colour_range: ColourRange, over
 
 
 def read_maps_with_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[FieldMap, FieldMap | None]]:
-    """The map of a field, or the maps of its constituents; each with the map of its phase if it is an amplitude."""
+    """The map of a field, or of each of its constituents, in pairs with the map of the phase if it is an amplitude."""
     if find_field(data, name).dimensions[0] != CONSTITUENT_DIMENSION:
         yield read_map(data, name), None
         return
@@ -202,7 +203,10 @@ def read_maps_with_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[Fi
 
 
 def draw_cophase_lines(axes, phase: FieldMap) -> None:
-    """Lines of equal phase: where the sine of the difference changes sign and its cosine is positive."""
+    """Draw lines of equal phase.
+
+    On a line, the sine of the difference from its phase changes sign and the cosine is positive.
+    """
     for degrees in range(0, 360, COPHASE_INTERVAL_DEGREES):
         phase_difference = np.radians(phase.values - degrees)
         sine = np.ma.masked_where(np.cos(phase_difference) <= 0, np.sin(phase_difference))

@@ -25,14 +25,14 @@ from .series import MAX_PANELS
 from .style import RECORD_RANGE, ColourRange
 from .titles import make_title_formatter, time_unit
 
-#: The unit for times of inundation is chosen so that the last one is at least this many units.
+#: The unit for times of inundation is chosen so that the latest time is at least this many units.
 MIN_TIME_UNITS = 2
 MAX_THICKNESS_FIELD = f"h{MAXIMUM_SUFFIX}"
 #: Number of points of a storm's track.
 N_TRACK_POINTS = 200
-#: Least distance between the values written on lines, and twice their least distance from the edges, in map widths.
+#: Smallest distance between the labels of lines, in map widths; labels keep half of this distance from the edges.
 MIN_LABEL_DISTANCE = 0.05
-#: Intervals between isochrones, s, of which the first with at most MAX_ISOCHRONES lines is used.
+#: Possible intervals between isochrones, s; the first that gives at most MAX_ISOCHRONES lines is used.
 ISOCHRONE_STEPS_SECONDS = 60.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 432000.0
 MAX_ISOCHRONES = 16
 
@@ -61,7 +61,7 @@ def plot_maxima(
 def draw_maxima(
     data: netCDF4.Dataset, record: int, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
 ) -> Figure:
-    """The figure of `plot_maxima`; its caption has the largest values, which may lie beyond the colours."""
+    """The figure of `plot_maxima`; its caption gives the largest values, which may exceed the colour scale."""
     maximum_names = [name for name in field_names(data) if name.endswith(MAXIMUM_SUFFIX)]
     arrival_names = [name for name in field_names(data) if name.endswith(ARRIVAL_SUFFIX) and name != INUNDATION]
     inundation_names = [INUNDATION] if INUNDATION in field_names(data) else []
@@ -99,7 +99,11 @@ def describe_maximum(field: FieldMap) -> str:
 
 
 def to_flood_map(field: FieldMap) -> FieldMap:
-    """The largest thickness as depth of floods on ground that was dry at the start; inundation times in a good unit."""
+    """The field as it is drawn if the run has drying.
+
+    The largest thickness becomes the depth of flooding, only on ground that was dry at the start. Times of inundation
+    get a suitable unit. Other fields are unchanged.
+    """
     if field.ground is None or field.name not in (MAX_THICKNESS_FIELD, INUNDATION) or not field.values.count():
         return field
     if field.name == INUNDATION:
@@ -110,7 +114,7 @@ def to_flood_map(field: FieldMap) -> FieldMap:
 
 
 def label_contours(axes, contours) -> None:
-    """Write the value of each line on its longest part, far from other values and from the edges."""
+    """Write the value of each line on the part with most points, far from other labels and from the edges."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     map_size = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
     label_positions = np.empty((0, 2))
@@ -119,7 +123,7 @@ def label_contours(axes, contours) -> None:
         if not parts:
             continue
         part = max(parts, key=len)
-        part = part[len(part) // 5 : len(part) - len(part) // 5]  # the ends lie at coasts and edges
+        part = part[len(part) // 5 : len(part) - len(part) // 5]  # the ends of a part lie at coasts and edges
         edge_distance = np.minimum(np.abs(part - [left, low]), np.abs(part - [right, high])) / map_size
         label_distance = np.abs((part[:, None] - label_positions) / map_size).max(axis=2).min(axis=1, initial=0.2)
         score = np.minimum(label_distance, 2 * edge_distance.min(axis=1))
@@ -130,7 +134,7 @@ def label_contours(axes, contours) -> None:
 
 
 def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], float]:
-    """Times of isochrones up to the latest arrival, in a suitable unit; that unit (s, name); their interval in it."""
+    """The times of isochrones before the latest arrival, their unit (seconds in it, name), and their interval."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
     steps = (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES)
     step = next(steps, ISOCHRONE_STEPS_SECONDS[-1])
@@ -146,7 +150,7 @@ def mark_stations(axes, data: netCDF4.Dataset, field_map: FieldMap) -> None:
             x, y = positions_of_lon_lat(field_map, station["lon"], station["lat"])
         else:
             x, y = station["x"], station["y"]
-        if x > field_map.domain[1]:  # a longitude beyond the map, which `wrap_to_domain` has moved east of it
+        if x > field_map.domain[1]:  # `wrap_to_domain` moves longitudes outside the map to the east of it
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.DARK_GREY, mew=0.8)
         text_options = {"fontsize": 6.5, "path_effects": style.WHITE_OUTLINE}
@@ -154,7 +158,7 @@ def mark_stations(axes, data: netCDF4.Dataset, field_map: FieldMap) -> None:
 
 
 def mark_track(axes, data: netCDF4.Dataset, field_map: FieldMap, record: int) -> None:
-    """Draw the track of a built-in case's storm, from the case's `centre`, and a mark where it is in a record."""
+    """Draw the track of the storm of a built-in case (`case.centre`), and a mark at its position in a record."""
     config = read_builtin_config(data)
     if config is None or config.case.centre(config, 0.0) is None:
         return

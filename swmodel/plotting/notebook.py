@@ -45,12 +45,12 @@ def plot(
         time: model time, s; the nearest record is drawn.
         member: the member of an ensemble whose fields are drawn.
         vmin, vmax: values at the ends of the colours, in the units of the label without its power of ten.
-        range: "record", "run" or "shared": the fields that set the ends of the colours (`swmodel plot --help`).
+        range: "record", "run" or "shared": the values that the colour scale spans (`swmodel plot --help`).
         overlays: `arrows=True` for the current, `wind=True` for the wind, `contours="depth"` for lines of equal value
             of a field, `drifters=True` for tracks.
 
     Raises:
-        PlotError: the source does not exist, or does not hold the field; a ValueError.
+        PlotError: the source does not exist or lacks the field, or an option is invalid; it is a ValueError.
         FilesError: the source is damaged.
     """
     colour_range = ColourRange(range, vmin, vmax)
@@ -65,14 +65,15 @@ def plot(
 
 @contextmanager
 def open_source(source) -> Iterator[netCDF4.Dataset]:
-    """The open file of a source of `plot`; a Dataset of xarray is written into one first."""
+    """The open file of a source of `plot`; a Dataset of xarray is first written to a temporary file."""
     if not hasattr(source, "to_netcdf"):
         with open_data(find_data_file(source, *DRAWABLE_FILES)) as data:
             yield data
         return
-    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")  # values may have changed since then
-    for each in dataset.variables.values():
-        each.attrs.pop(checksums.ATTRIBUTE, None)
+    # values may have changed since their checksums were written
+    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")
+    for variable in dataset.variables.values():
+        variable.attrs.pop(checksums.ATTRIBUTE, None)
     if "time" in dataset.coords and not dataset["time"].ndim:
         dataset = dataset.assign(
             {name: each.expand_dims("time") for name, each in dataset.items() if name not in GRID_FIELDS}

@@ -19,27 +19,27 @@ from .field_map import FieldMap, to_picture_components
 from .panels import CAPTION_LINE_INCHES, CAPTION_STYLE, TICK_STEPS
 from .tracks import make_track_layer
 
-#: Number of arrows along the longer axis of a map, and least number along the shorter one. Length of the arrow of a
-#: strong current, in distances between arrows.
+#: Number of arrows along the longer axis of a map, and smallest number along the shorter one. Length of the arrow of a
+#: strong current, as a multiple of the distance between arrows.
 ARROWS_ON_LONG_SIDE, MIN_ARROWS_ON_SHORT_SIDE, ARROW_LENGTH = 24, 6, 1.3
-#: Fraction of a strong current or wind below which no arrow is drawn; largest ratio of a strong speed to the median.
+#: Fraction of the strong speed below which no arrow is drawn; largest ratio of the strong speed to the median speed.
 MIN_SPEED_FRACTION, MAX_SPEED_RATIO = 0.12, 4.0
 #: Largest number of lines of equal value.
 MAX_CONTOURS = 10
 
 
 class ArrowKind(NamedTuple):
-    """What arrows stand for."""
+    """The vectors that arrows show."""
 
-    label: str  # in their key
+    label: str  # in the key of the arrows
     colour: str
-    components: tuple[str, ...] = ()  # fields at centres, along x and y; none: the current, from u and v
+    components: tuple[str, ...] = ()  # names of fields at centres, along x and y; empty: the current, from u and v
 
 
 CURRENT_ARROWS = ArrowKind("current", style.DARK_GREY)
 WIND_ARROWS = ArrowKind("wind", style.WIND_COLOUR, ("u10", "v10"))
 
-#: A line for the caption; and a function that draws over maps and returns a function that shows a record.
+#: A line for the caption, and a function that draws over the axes of maps and returns a function that shows a record.
 OverlayLayer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
 
 
@@ -61,19 +61,20 @@ class Overlays:
 
     @property
     def field_names(self) -> list[str]:
+        """Names of the fields that contours and arrows show; "speed" stands for the current."""
         return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS.components] * self.wind
 
     def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
-        """The layers to draw; `records` set the values of lines and the length of arrows."""
+        """The layers to draw; the fields in `records` set the values of contours and the length of arrows."""
         overlay_layers = make_barrier_layers(data)
         if self.contours:
             fields = (read_displayed_field(data, self.contours, each, member) for each in records)
             overlay_layers.append(make_contours(data, self.contours, member, style.make_style(fields)))
         overlay_layers += [make_track_layer(data)] if self.drifters else []
         arrow_kinds = [CURRENT_ARROWS] * self.arrows + [WIND_ARROWS] * self.wind
-        key_lines = reversed(range(len(arrow_kinds)))  # lines below each key, from the last key on
+        key_lines = reversed(range(len(arrow_kinds)))  # number of caption lines below each key
         return overlay_layers + [
-            make_arrows(data, kind, member, records, at) for kind, at in zip(arrow_kinds, key_lines, strict=True)
+            make_arrows(data, kind, member, records, line) for kind, line in zip(arrow_kinds, key_lines, strict=True)
         ]
 
 
@@ -81,15 +82,18 @@ NO_OVERLAYS = Overlays()
 
 
 def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> Callable[[int], None]:
-    """Draw over the maps of a figure whose caption ends with the layers' lines; returns a function to show a record."""
+    """Draw over the maps of a figure whose caption ends with the lines of the layers.
+
+    Returns a function that shows another record.
+    """
     maps = [axes for axes in figure.axes if axes.images]
     if layers and not maps:
         raise PlotError("arrows, contours and tracks are drawn over maps, but this channel is drawn as a line")
     updates = [draw(maps) for _, draw in layers]
 
     def update(record: int) -> None:
-        for each in updates:
-            each(record)
+        for update_layer in updates:
+            update_layer(record)
 
     update(record)
     return update
@@ -110,11 +114,11 @@ def read_vectors(
 def make_arrows(
     data: netCDF4.Dataset, kind: ArrowKind, member: int | None, records: Sequence[int], key_line: int
 ) -> OverlayLayer:
-    """Arrows at the centres of every n-th row and column; none below MIN_SPEED_FRACTION of a strong speed.
+    """Arrows at the centres of every n-th row and column; none below MIN_SPEED_FRACTION of the strong speed.
 
     Args:
-        records: those among which the strongest speed has the longest arrows.
-        key_line: number of caption lines below the one with their key.
+        records: the records from which the strong speed is chosen; its arrows have the length ARROW_LENGTH.
+        key_line: number of caption lines below the line with the key of these arrows.
     """
     strong_speed = max(choose_strong_speed(read_vectors(data, kind, each, member)[2].values) for each in records)
 
@@ -152,7 +156,10 @@ def make_arrows(
 
 
 def choose_strong_speed(speed: np.ma.MaskedArray) -> float:
-    """The speed of long arrows: the largest speed, or less if that is rare; 1 if nothing moves."""
+    """The speed of long arrows: the largest, but at most MAX_SPEED_RATIO times the median of speeds that are not weak.
+
+    The result is 1 if nothing moves.
+    """
     max_speed = float(speed.max()) if speed.count() else 0.0
     if not max_speed:
         return 1.0
@@ -187,5 +194,6 @@ def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_st
 
 
 def round_down_to_one_two_five(size: float) -> float:
+    """The largest of 1, 2, 5, 10, 20, ... and of 0.5, 0.2, 0.1, ... that does not exceed a positive number."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * max(digit for digit in (1, 2, 5) if digit * power <= size * (1 + 1e-9)))

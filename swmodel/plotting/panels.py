@@ -19,7 +19,7 @@ from .ground import SEA_LEVEL_FIELDS, is_hidden_by_ground, max_floodable_height
 MIN_ASPECT, MAX_ASPECT = 0.25, 2.0
 #: Inches next to and above a panel for labels and colour bar, estimated before the layout.
 LABELS_WIDTH_INCHES, LABELS_HEIGHT_INCHES = 1.4, 0.4
-#: The height of the lines of a caption, inches, and the style of a caption.
+#: Height of a line of a caption, inches, and the style of captions.
 CAPTION_LINE_INCHES = 0.16
 CAPTION_STYLE = {
     "x": 0.01,
@@ -30,13 +30,13 @@ CAPTION_STYLE = {
 }
 #: Letters per inch of a panel's title or of a caption.
 LETTERS_PER_INCH = 14
-#: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE_MAP_DEGREES or more.
+#: Leading digits of the distance between ticks, usually and on axes that span WIDE_MAP_DEGREES or more.
 TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
-#: Lines of coasts that are drawn as one interrupted line; matplotlib takes much longer for separate ones.
+#: Number of coast lines that are drawn as one interrupted line, because matplotlib is much slower with separate lines.
 MAX_LINES_PER_SEGMENT = 10_000
 
-#: A function that shows another map in a panel, with its style.
+#: A function that replaces the map in a panel by another with its style.
 ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
 
@@ -45,7 +45,7 @@ def draw_panels(
 ) -> tuple[Figure, list[ShowMap]]:
     """A figure with one panel for each map, and for each panel a function that shows another map in it.
 
-    `caption`: lines of text above all panels; long ones are broken.
+    `caption`: lines of text above all panels; long lines are wrapped.
     """
     add_panel = add_line if field_maps[0].is_drawn_as_line else add_map
     columns, width, height = layout_panels(field_maps)
@@ -63,7 +63,7 @@ def draw_panels(
         axes.tick_params(labelleft=has_y_label, labelbottom=has_x_label)
         axes.xaxis.label.set_visible(has_x_label)
         axes.yaxis.label.set_visible(has_y_label)
-    for _ in range(2):  # until the panels have their size
+    for _ in range(2):  # resize the figure until the panels have the intended size
         figure.draw_without_rendering()
         missing_inches = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
         figure.set_size_inches(figure.get_size_inches() + missing_inches * (columns, rows))
@@ -77,13 +77,13 @@ def write_caption(figure: Figure, lines: Sequence[str]) -> None:
     letters_per_line = int(LETTERS_PER_INCH * figure.get_figwidth())
     text = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters_per_line) or [" "]))
     if figure.texts:
-        figure.texts[0].set_text(text)  # `suptitle` would move it from where the layout has put it
+        figure.texts[0].set_text(text)  # `suptitle` would move it from the position that the layout chose
     else:
         figure.suptitle(text, **CAPTION_STYLE)
 
 
 def layout_panels(field_maps: list[FieldMap]) -> tuple[int, float, float]:
-    """Panels per row, and width and height of a panel, inches: wide domains are stacked, tall ones are side by side."""
+    """Panels per row, and width and height of a panel, inches: wide panels are stacked, tall ones side by side."""
     count, aspect = len(field_maps), min(max(field_maps[0].aspect, MIN_ASPECT), MAX_ASPECT)
     if field_maps[0].is_drawn_as_line:
         return 1, 6.0, 1.8
@@ -94,7 +94,7 @@ def layout_panels(field_maps: list[FieldMap]) -> tuple[int, float, float]:
 
 
 def wrap_title(text: str, width: float) -> str:
-    """A title in lines of `width` inches; units are not separated from the last word."""
+    """A title in lines of at most about `width` inches; units stay on the line of the last word."""
     name, bracket, units = text.rpartition(" (")
     unbroken = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
     lines = textwrap.wrap(unbroken, int(LETTERS_PER_INCH * width), break_long_words=False)
@@ -102,12 +102,12 @@ def wrap_title(text: str, width: float) -> str:
 
 
 def set_panel_title(axes, label: str, width: float) -> None:
-    """Write name and units above a panel of `width` inches and its colour bar."""
+    """Write name and units above a panel that is `width` inches wide, without its colour bar."""
     axes.set_title(wrap_title(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
 
 
 def add_map(axes, field_map: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
-    """Draw a map with names of its axes, a few ticks and a colour bar in a panel of `width` inches."""
+    """Draw a map with axis labels, a few ticks and a colour bar in a panel that is `width` inches wide."""
     image, show_image = draw_image(axes, field_map, field_style)
     colorbar = axes.figure.colorbar(
         image, ax=axes, extend=field_style.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30
@@ -140,7 +140,7 @@ def add_map(axes, field_map: FieldMap, field_style: style.FieldStyle, width: flo
 
 
 def draw_image(axes, field_map: FieldMap, field_style: style.FieldStyle) -> tuple[AxesImage, ShowMap]:
-    """Draw the cells of a map in their colours, with coasts; what lies beyond the grid stays white.
+    """Draw the cells of a map in their colours, with coasts; points beyond the grid are white.
 
     Returns the image, and a function that shows another map in it.
     """
@@ -184,7 +184,8 @@ def draw_image(axes, field_map: FieldMap, field_style: style.FieldStyle) -> tupl
 def coast_lines(field_map: FieldMap) -> np.ndarray:
     """Lines along the faces between cells with and without a value, in the units of the axes.
 
-    Shape [n, 3, 2]: both ends of each line, and NaN, so that matplotlib can draw many lines as one interrupted line.
+    The shape is [line, 3, (x, y)]: both ends of each line, then NaN, so that matplotlib can draw many lines as one
+    interrupted line.
     """
     is_masked = np.ma.getmaskarray(field_map.values).astype(float)
     if field_map.outside_grid is not None:
@@ -201,7 +202,10 @@ def coast_lines(field_map: FieldMap) -> np.ndarray:
 
 
 def cell_values(field_map: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
-    """The values that fill the domain; east and north faces, and corners, have the first column or row twice."""
+    """The scaled values that fill the domain.
+
+    Fields on faces or corners start half a cell inside it, so their first column or row is repeated.
+    """
     values = field_style.scaled_values(field_map)
     half_x, half_y = STAGGER[field_map.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)

@@ -9,17 +9,17 @@ import numpy as np
 
 from ..ocean.rotated_pole import from_earth, to_earth
 
-#: Points of a picture per width of a cell, and the largest number along a parallel.
+#: Points of a picture per cell width, and their largest number along a parallel.
 POINTS_PER_CELL, MAX_POINTS_PER_PARALLEL = 2, 1440
 #: The western edge of a map of the whole Earth, which cuts no ocean but the Southern and the Arctic.
 GLOBAL_WEST_DEGREES = 20.0
 
 
 class MapPoints(NamedTuple):
-    """Points of a regular grid of longitudes `x` and latitudes `y`, degrees, and where they lie on the model's grid.
+    """Points of a regular grid of longitudes `x` and latitudes `y`, degrees, and their positions on the model's grid.
 
     Attributes:
-        rows, columns: fractional indices of the field's points, [y, x].
+        rows, columns: fractional row and column of each point among the points of the field, [y, x].
         outside_grid: whether a point lies beyond a side of the grid; None: the grid is periodic about its pole.
     """
 
@@ -33,13 +33,13 @@ class MapPoints(NamedTuple):
 def make_map_points(
     pole: tuple[float, float], centres: tuple, water_mask: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> MapPoints:
-    """The points of a map that holds all cells with water.
+    """The points of a map that contains all cells with water.
 
     Args:
         pole: longitude and latitude of the grid's north pole.
         centres: longitudes and latitudes of the cells' centres about that pole, degrees, evenly spaced.
         water_mask: where the grid has water, [y, x].
-        x, y: positions of a field's points.
+        x, y: longitudes and latitudes of a field's points about that pole, degrees.
     """
     dx, dy = x[1] - x[0], y[1] - y[0]
     is_periodic = x.size * dx > 360 - dx / 2
@@ -53,6 +53,7 @@ def make_map_points(
 def map_axes(
     pole: tuple[float, float], x: np.ndarray, y: np.ndarray, water_mask: np.ndarray, is_periodic: bool
 ) -> list[np.ndarray]:
+    """Longitudes and latitudes, degrees, of the points of `make_map_points`; `x`, `y`: its `centres`."""
     rows, columns = np.nonzero(water_mask if water_mask.any() else np.ones_like(water_mask))
     lon, lat = to_earth(pole, x[columns], y[rows])
     centre_lon, cell = to_earth(pole, x.mean(), y.mean())[0], max(x[1] - x[0], y[1] - y[0])
@@ -67,9 +68,10 @@ def map_axes(
 
 
 def interpolate_to_map(values: np.ma.MaskedArray, points: MapPoints, is_angle: bool = False) -> np.ma.MaskedArray:
-    """Values [y, x] of the grid at MapPoints: bilinear, near a coast from water alone, land where the cell is land.
+    """Values [y, x] of the grid, interpolated bilinearly to MapPoints.
 
-    `is_angle`: whether values are angles in degrees.
+    A point whose nearest cell is land is masked. Near a coast the nearest value replaces masked ones. `is_angle`:
+    whether values are angles in degrees.
     """
     ny, nx = values.shape
 

@@ -1,4 +1,4 @@
-"""Pictures of time series, one panel each: of the whole domain, at a run's gauges, and through its sections."""
+"""Pictures of time series, one panel each: of the whole domain, at the gauges of a run, and through its sections."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from .titles import run_name, time_axis
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
 
-#: The name that stands for hodographs of the current in place of a field, and their number side by side.
+#: The field name that selects hodographs of the current, and the number of hodographs side by side.
 CURRENT_FIELD, HODOGRAPHS_PER_ROW = "current", 3
-#: Largest number of panels in one column, beyond which there are two, and in a picture, which leaves out the rest.
+#: Largest number of panels in a figure with one column; largest number of panels in a figure, which leaves out others.
 MAX_PANELS_IN_COLUMN, MAX_PANELS = 8, 40
 #: {unit in the file: (factor, unit in pictures)}, where they differ.
 DISPLAY_UNITS = {"m3 s-1": (1e-6, "Sv")}
@@ -84,14 +84,14 @@ def scale_to_power_of_ten(values: np.ndarray, long_name: str, units: str) -> Cur
 def plot_stations(
     path, field: str | None = None, output=None, names: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Path:
-    """Draw the series at gauges of a run, those of `names` or the first MAX_PANELS, into a picture next to their file.
+    """Draw the series at the gauges `names`, or at the first MAX_PANELS, into a picture next to their file.
 
     Observed sea level is drawn as dots; the title gives the rms of its difference from the run. Levels relative to the
-    gauge's own datum (`files.gauge_series`) are shifted so that this difference has no mean.
+    gauge's own datum (`files.gauge_series`) are shifted so that the mean difference is zero.
 
     Args:
         path: run folder, or its stations.nc.
-        field: eta, u, v or tracer; None: eta.
+        field: eta, u, v, a tracer, or "current" for hodographs; None: eta.
         output: picture to write (PNG, PDF or SVG by its name); None: stations.png next to the data.
         names: names of gauges.
         observed: files of observed sea level, "NAME=FILE", or FILE if one gauge is drawn.
@@ -107,6 +107,7 @@ def plot_sections(path, output=None) -> Path:
 def plot_sites(
     file: Path, dimension: str, field: str, output, sites: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Path:
+    """Write the figure of `draw_sites`; `dimension` is "station" or "section"."""
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
         names += [CURRENT_FIELD] if {"u", "v"} <= set(names) else []
@@ -123,7 +124,7 @@ def plot_sites(
 def draw_sites(
     data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Figure:
-    """A figure with one panel for each gauge or section, whose title is its name and position."""
+    """A figure with one panel for each gauge or section, titled with its name and position."""
     indices, total = choose_sites(data, dimension, sites), len(data.dimensions[dimension])
     hint = ": --station NAME draws others" if dimension == "station" else ""
     count_text = f"{len(indices)} of {total} {dimension}s{hint}" if len(indices) < total else ""
@@ -158,14 +159,14 @@ def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = (
 
 
 def read_sites(variable, indices: list[int]) -> tuple[np.ndarray, str, str]:
-    """Values [time, site] of a variable at gauges or sections, its long name, and the unit of the values."""
+    """Values [time, site] of a variable at some gauges or sections, its long name, and the unit of the values."""
     factor, unit = DISPLAY_UNITS.get(variable.units, (1.0, variable.units))
     values = np.ma.filled(np.ma.asarray(variable[:, indices], dtype=float), np.nan) * factor
     return values, variable.long_name, unit
 
 
 def site_titles(data: netCDF4.Dataset, dimension: str, indices: list[int]) -> list[str]:
-    """Name and position of each site; for a station also the depth."""
+    """Name and position of each gauge or section; for a gauge also the depth."""
     names = np.atleast_1d(data[f"{dimension}_name"][:])[indices]
     if dimension == "section":
         end_positions = [format_positions(data, f"{end}_", indices) for end in ("start", "end")]
@@ -192,7 +193,7 @@ def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> 
 
 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
-    """A figure of hodographs, one for each site: the curve that the tip of the current vector draws, from a dot on."""
+    """A figure with a hodograph for each site: the path of the tip of the current vector, with a dot at its start."""
     (u, *u_label), (v, *v_label) = (read_sites(data[name], list(indices)) for name in "uv")
     max_speed = float(np.nanmax(np.abs([u, v]), initial=np.finfo(float).tiny))
     exponent = style.power_of_ten(max_speed)
@@ -216,7 +217,7 @@ def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Seque
 
 
 def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
-    """A figure with one panel for each curve, row by row, with a common time axis; labels are above the panels."""
+    """A figure with one panel for each curve, row by row, with a common time axis and the labels as titles."""
     rows = -(-len(curves) // columns)
     times, label = time_axis(data)
     has_date_axis = isinstance(times[0], datetime)

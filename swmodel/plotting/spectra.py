@@ -1,4 +1,4 @@
-"""Spectra of the records of a run, computed from its file, and how each part of the tendency changes them."""
+"""Spectra of the records of a run, computed from its file, and their budgets: how each term changes them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from .files import atomic_write, save_figure
 
 log = logging.getLogger(__name__)
 
-#: The end of the name of a file of spectra, after the name of the run's file.
+#: Default name of a file of spectra: this suffix follows the stem of the run's file.
 FILE_SUFFIX = "-spectra.nc"
 #: The attribute by which a file of spectra is recognised.
 SOURCE_ATTRIBUTE = "spectra_of"
-#: Fraction of the largest change of a quantity below which another change counts as rounding.
+#: Changes of a quantity below this fraction of its largest change count as rounding errors.
 ROUNDING_FRACTION = 1e-12
-#: Attributes of the run's file that the file of spectra also has.
+#: Attributes that are copied from the run's file to the file of spectra.
 PROVENANCE_ATTRIBUTES = (
     *("Conventions", "title", "institution", "source", "references", "configuration", "configuration_sha256"),
     *("case_file", "versions", "nproc", "devices", "layout", "executor"),
@@ -62,7 +62,7 @@ def spectra(
 
     Args:
         path: run folder, or its output file.
-        names: quantities of `spectral_quantities_of` the run; empty: all for which the file has the fields.
+        names: keys of `spectral_quantities_of`; empty: all quantities for which the file has the fields.
         record: number of the only record to use; negative ones count from the last. None: each record.
         time: model time, s: only the nearest record is used.
         mean: whether to write the mean over the records.
@@ -72,7 +72,7 @@ def spectra(
         command_line: the command, for the `history` of the file.
 
     Returns:
-        The file and the picture, if there is something to draw.
+        The path of the file, and of the picture if there is something to draw.
     """
     file = find_data_file(path, *SNAPSHOT_FILES)
     target = Path(output) if output else file.with_name(file.stem + FILE_SUFFIX)
@@ -98,16 +98,17 @@ def spectra(
 
 
 def check_overwritable(target: Path) -> None:
-    """Raise a PlotError if another file than one of spectra would be replaced."""
+    """Raise a PlotError if `target` exists and is not a file of spectra."""
     if not target.exists():
         return
     with suppress(OSError), netCDF4.Dataset(target) as dataset:
         if SOURCE_ATTRIBUTE in dataset.ncattrs():
             return
-    raise PlotError(f"{target} is not a file of spectra and is not replaced; give another name with --output")
+    raise PlotError(f"{target} is not a file of spectra and is not replaced; choose another name with --output")
 
 
 def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
+    """The quantities `names`, or all that the file allows; a PlotError if one cannot be computed, or none can."""
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, for which no spectra are computed")
     quantities = spectral_quantities_of([*State._fields, *tracer_names(data)])
@@ -122,14 +123,15 @@ def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     computable = [name for name, fields in missing.items() if not fields]
     if (names and len(computable) < len(names)) or not computable:
         reasons = (f"{name} needs {' and '.join(fields)}" for name, fields in missing.items() if fields)
-        raise PlotError(f"{data.filepath()} lacks fields for spectra: {'; '.join(reasons)}, among output.fields")
+        raise PlotError(f"{data.filepath()} lacks fields for spectra: {'; '.join(reasons)} in output.fields")
     return computable
 
 
 def compute_record_spectra(
     data: netCDF4.Dataset, record: int, names: Sequence[str], budget: bool
 ) -> dict[str, np.ndarray]:
-    from ..ocean.spectra import SpectralDomain, compute_spectra  # it loads JAX
+    """{name of a spectrum: densities} of one record."""
+    from ..ocean.spectra import SpectralDomain, compute_spectra  # imports JAX
     from ..parallel.transport import connect
 
     config = read_configuration(data)
@@ -151,7 +153,7 @@ def read_state_with_tracers(data: netCDF4.Dataset, record: int) -> tuple:
 
 
 def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
-    """State and Grid of a record, and {part of the tendency: the State's d/dt}, in double precision."""
+    """State and Grid of a record, and {part of the tendency: rates of change of the State}, in double precision."""
     from ..ocean.dynamics import budget
     from ..ocean.grid import as_patches
     from ..ocean.instant import Instant
@@ -179,7 +181,7 @@ def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
 
 
 def contributing_terms(spectra_of_records: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
-    """The parts of the tendency that change each quantity in any record, and always its advection."""
+    """{quantity: the parts of the tendency that change it in any record, and always its advection}."""
     terms_by_quantity = {}
     for name in names:
         prefix, advection = f"{name}_by_", spectral_quantity(name).transfer_part
@@ -189,7 +191,7 @@ def contributing_terms(spectra_of_records: list[dict], names: Sequence[str]) -> 
             if each.startswith(prefix) and not each.endswith(("_x", "_y"))
         }
         threshold = ROUNDING_FRACTION * max(max_change.values(), default=0.0)
-        # The fluxes by advection are written, however small.
+        # Advection is kept even if its fluxes are small.
         terms_by_quantity[name] = [
             term for term, change in max_change.items() if change > threshold or term == advection
         ]

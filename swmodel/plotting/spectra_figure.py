@@ -1,4 +1,4 @@
-"""The picture of a file of spectra: each quantity by wavenumber, with slopes for comparison, and its budget."""
+"""The picture of a file of spectra: each quantity against wavenumber, with slopes for comparison, and its budget."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ COLOURS = (style.LINE_COLOUR, "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8f
 
 #: Number of earlier records that are drawn faintly with the chosen one.
 N_EARLIER_RECORDS = 4
-#: Number of decades shown below the largest value.
+#: Largest number of decades shown below the largest value.
 MAX_DECADES = 9
-#: Fraction of the largest density below which others count as rounding: the square of that for a field.
+#: Densities below this fraction of the largest count as rounding errors; it is the square of 1e-14 for a field.
 ROUNDING_FRACTION = 1e-28
-#: Slopes are drawn if the last wavenumber is at least so many times that of the peak.
+#: Slopes are drawn if the last wavenumber is at least this many times the wavenumber of the peak.
 MIN_WAVENUMBER_RATIO = 4
 
-#: Quantities that are drawn together, and the powers of the wavenumber for comparison. These hold in two-dimensional
-#: turbulence, in the ranges where enstrophy cascades to smaller scales and energy to larger ones (Kraichnan 1967).
-#: Tracers have powers for both ranges (Batchelor 1959, Obukhov 1949).
+#: Quantities that share a panel, and powers of the wavenumber for comparison. In two-dimensional turbulence the first
+#: power holds where enstrophy cascades to smaller scales, the second where energy cascades to larger scales (Kraichnan
+#: 1967). The powers for tracers hold in the same ranges (Batchelor 1959, Obukhov 1949).
 PANEL_SLOPES = {
     ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
 }
 TRACER_SLOPES = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
-#: Labels for 2 and 5 times powers of ten, and none for other numbers.
+#: Writes labels at 2 and 5 times powers of ten, and none at other numbers.
 TWO_AND_FIVE_FORMATTER = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 LINE_LABELS = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
 DIRECTION_LABELS = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
 
 
 def draw_spectra(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
-    """The figure of the spectra of one record, or of that nearest to a model time, and faintly of some earlier ones."""
+    """The figure of the spectra of one record, or of that nearest to `time` (s), and faintly of earlier records."""
     record = find_record(data, record, time)
     draw_functions = [*panel_functions(data, record)]
     if not draw_functions:
@@ -66,7 +66,7 @@ def draw_spectra(data: netCDF4.Dataset, record: int = -1, time: float | None = N
 
 
 def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Axes], None]]:
-    """The functions that draw the panels: densities, then the budget of each quantity that varies."""
+    """The functions that draw the panels: the densities, then the budgets, of quantities that vary in space."""
     available = []
     for name in spectral_quantities_in(data.variables):
         rounding = ROUNDING_FRACTION * np.ma.filled(data[name][record], 0).max()
@@ -86,7 +86,7 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
             for term_name in term_names:
                 K, values = read_spectrum(data, term_name, record)
                 label = term_name.removeprefix(f"{name}_by_").replace("_", " ")
-                # On this logarithmic axis areas are gains: the change times the wavenumber, in rad/m.
+                # The change is multiplied by the wavenumber in rad/m, so that areas above a logarithmic axis are gains.
                 curves.append((K, 1e-3 * K * values, label))
             yield partial(draw_budget, name, curves, "change of {}, times $K$")
         if f"{name}_flux" in data.variables:
@@ -95,12 +95,12 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
 
 
 def line_label(name: str) -> str:
-    """The label of a quantity's line; of a variance the name of the tracer."""
+    """The label of the line of a quantity; for a variance it is the name of the tracer."""
     return LINE_LABELS.get(name, name.removesuffix(VARIANCE_SUFFIX))
 
 
 def read_spectrum(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
-    """Wavenumbers in rad/km and values, from the smallest wavenumber above zero to `largest_whole`."""
+    """Wavenumbers, rad/km, and values, from the smallest wavenumber above zero to its attribute `largest_whole`."""
     wavenumber = data[data[name].dimensions[1]]
     K, values = (np.ma.filled(each, np.nan).astype(float) for each in (wavenumber[:], data[name][record]))
     is_shown = (K > 0) & (getattr(wavenumber, "largest_whole", np.inf) * (1 + 1e-9) >= K)
@@ -131,7 +131,7 @@ def draw_densities(
 
 
 def draw_slopes(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, float]) -> None:
-    """Draw straight lines of the slopes beyond the largest value, above the curve."""
+    """Draw a straight line for each slope, above the curve and at larger wavenumbers than its peak."""
     peak = int(np.argmax(values))
     if values[peak] <= 0 or K[-1] < MIN_WAVENUMBER_RATIO * K[peak]:
         return
@@ -147,7 +147,7 @@ def draw_slopes(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str,
 
 
 def draw_budget(name: str, curves: list[tuple], title: str, axes: Axes) -> None:
-    """Draw curves (wavenumbers, values, label) of a quantity's budget on the same scale."""
+    """Draw curves (wavenumbers in rad/km, values, label) of the budget of a quantity."""
     exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values, _ in curves))
     for number, (K, values, label) in enumerate(curves):
         axes.plot(K, values * 10.0**-exponent, color=COLOURS[number % len(COLOURS)], linewidth=1.1, label=label)

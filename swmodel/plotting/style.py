@@ -21,27 +21,26 @@ from .dataset import PlotError
 from .derived import field_members, has_records, read_displayed_field
 from .field_map import FieldMap
 
-#: The fields that set the ends of the colours, as the user names them:
+#: The values that the colour scale of a panel spans, by the names of `--range`:
 #:
 #: record    each field, in the record that is shown.
 #: run       each field, in all its records, so that pictures of several records compare.
 #: shared    all fields with the same units and all members together, in the records that are shown.
 RANGES = ("record", "run", "shared")
 
-#: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
-#: symmetric about zero, unless hardly any value has one sign: then they end near zero. Limits of fields that cannot
-#: be negative start from zero.
+#: Colour maps (Thyng et al. 2016) of single fields, and of kinds of fields. Limits of positive fields start at zero;
+#: `limits_of_signed` explains the limits of signed fields.
 COLOURMAP_BY_FIELD = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 COLOURMAP_BY_FIELD |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
 COLOURMAP_BY_KIND = {"signed": "balance", "positive": "amp", "other": "dense"}
 
-#: Percentage of the values that may lie beyond each end of the colours, so that a few extremes do not use them up.
+#: Percentage of the values that may lie beyond each end of the colour scale, so that a few extremes do not widen it.
 CLIPPED_PERCENT = 0.1
 
-#: Extremes closer than this to the other values, as a fraction of their range, are not cut off.
+#: The colour scale includes extremes that exceed the other values by less than this fraction of their range.
 MAX_EXTENSION_FRACTION = 0.25
 
-#: Colours of a signed field are one-sided if one end is nearer to zero than this fraction of the other end.
+#: Limits of a signed field are not symmetric if the size of one is less than this fraction of the size of the other.
 ONE_SIDED_FRACTION = 0.25
 
 LAND_COLOUR = "0.78"
@@ -92,9 +91,9 @@ class NotebookFigure(Figure):
 
 
 def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
-    """Suitable ends of the colours for each kind of COLOURMAP_BY_KIND, in its order, then the extremes; [4, 2].
+    """Suitable limits (low, high) of the colours for each kind of COLOURMAP_BY_KIND, then the extremes; [4, 2].
 
-    Percentiles stand for extremes where a few values lie far beyond the others.
+    Limits based on percentiles replace extremes that lie far beyond the other values.
     """
     values = field.compressed() if field.count() else np.zeros(1)
     minimum, maximum = values.min(), values.max()
@@ -110,11 +109,16 @@ def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
 
 
 def is_nearly_equal(low: float, high: float) -> bool:
+    """Whether two values are equal except for rounding."""
     return high - low <= ROUNDING_FRACTION * max(abs(low), abs(high))
 
 
 def limits_of_signed(symmetric_limit: float, low: float, high: float) -> tuple[float, float]:
-    """Limits for signed values from `low` to `high`: symmetric, one-sided with zero at an end, or far from zero."""
+    """Limits for signed values from `low` to `high`.
+
+    Values of both signs have symmetric limits, unless one sign dominates (ONE_SIDED_FRACTION). Limits of values of one
+    sign start at zero, unless all values are far from zero.
+    """
     nearer, further = sorted((abs(low), abs(high)))
     if low < 0 < high:
         return (low, high) if nearer < ONE_SIDED_FRACTION * further else (-symmetric_limit, symmetric_limit)
@@ -122,7 +126,7 @@ def limits_of_signed(symmetric_limit: float, low: float, high: float) -> tuple[f
 
 
 def separate_limits(kind: str, low: float, high: float) -> tuple[float, float]:
-    """Both ends of the colours, moved apart if they are equal except for rounding."""
+    """The limits of the colours, moved apart if they are equal except for rounding."""
     if not is_nearly_equal(low, high):
         return low, high
     half = abs(low) or 1.0
@@ -135,7 +139,8 @@ class ColourRange:
 
     Attributes:
         range: one of RANGES.
-        low, high: the ends themselves, in the units of the label without its power of ten; None: from the values.
+        low, high: fixed ends of the colour scale, in the units of the label without its power of ten; None: chosen from
+            the values.
     """
 
     range: str
@@ -165,9 +170,10 @@ class FieldStyle:
         colormap: a matplotlib colour map, land in grey.
         limits: the values at the ends of the colours, in units of 10^exponent.
         exponent: the values are divided by this power of ten.
-        extend: which ends of the colours also show values beyond them: neither, min, max or both.
+        extend: at which ends the colours also stand for values beyond the limits: neither, min, max or both.
         label: name and units for axis or colour bar.
-        ticks: where the colour bar has numbers: at the only value, or nowhere without a value; None: at round values.
+        ticks: scaled values with numbers on the colour bar: the only value of a constant field, or () if there
+            are no values; None: round values.
     """
 
     colormap: object
@@ -188,7 +194,7 @@ def make_styles(
     member: int | None,
     colour_range: ColourRange,
 ) -> list[FieldStyle]:
-    """The FieldStyle of each of several fields; `records`: those that are shown, for the range "shared"."""
+    """The FieldStyle of each of several fields; `records`: the records that are shown, for the range "shared"."""
     if colour_range.ends != (None, None) and len({field_map.units for field_map in field_maps}) > 1:
         fields = ", ".join(f"{field_map.name} ({field_map.units})" for field_map in field_maps)
         raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")
@@ -201,24 +207,23 @@ def make_styles(
 def fields_for_limits(
     data: netCDF4.Dataset, field_map: FieldMap, field_maps, records, member: int | None, range_name: str
 ) -> Iterator[FieldMap]:
-    """The fields, one by one, that set the ends of a panel's colours; the panel's own is the first."""
+    """The fields whose values the colour scale of a panel spans, one by one; the first is the field of the panel."""
     yield field_map
     if range_name == "run" and has_records(data, field_map.name):
         yield from (read_displayed_field(data, field_map.name, record, member) for record in range(len(data["time"])))
     if range_name == "shared":
         names = dict.fromkeys(other.name for other in field_maps if other.units == field_map.units)
-        yield from (other for other in field_maps if other.name in names)  # also those of other constituents
+        yield from (other for other in field_maps if other.name in names)  # includes other constituents of the tide
         for name in names:
             yield from (read_displayed_field(data, name, *each) for each in product(records, field_members(data, name)))
 
 
 def make_style(fields: Iterable[FieldMap], ends: tuple[float | None, float | None] = (None, None)) -> FieldStyle:
-    """A FieldStyle for all fields, named after the first; they are read one by one, and none is kept.
-
-    The limits enclose those that each field would have alone.
+    """A common FieldStyle, with the name of the first field, whose limits enclose the limits of each field alone.
 
     Args:
-        ends: the values at the lower and upper end of the colours; None: chosen for the fields.
+        fields: an iterator over many fields needs little memory, because only the first is kept.
+        ends: fixed values at the lower and upper end of the colours; None: chosen from the fields.
     """
     first, names, lower, upper, is_empty = None, set(), np.inf, -np.inf, True
     for field in fields:
@@ -248,7 +253,7 @@ def make_style(fields: Iterable[FieldMap], ends: tuple[float | None, float | Non
 
 
 def field_kind(names: set[str], minimum: float, maximum: float) -> str:
-    """The kind of fields, a key of COLOURMAP_BY_KIND: by the table of variables; for unknown fields by their values."""
+    """The kind of fields, a key of COLOURMAP_BY_KIND, from the table of variables or else from their extremes."""
     variables = {name: VARIABLES.get(name) for name in names}
     if any(
         name.startswith("d_") or name.endswith("_error") or (row and row.is_signed) for name, row in variables.items()
@@ -263,7 +268,7 @@ def field_kind(names: set[str], minimum: float, maximum: float) -> str:
 
 
 def choose_colourmap(names: set[str], kind: str, low: float, high: float):
-    """The colour map of fields; for signed ones zero has the neutral colour, whatever the ends."""
+    """The colour map of fields; if the limits of signed fields include zero, zero has the neutral colour."""
     colourmap_names = {COLOURMAP_BY_FIELD.get(name, COLOURMAP_BY_KIND[kind]) for name in names}
     colourmap_name = colourmap_names.pop() if len(colourmap_names) == 1 else COLOURMAP_BY_KIND[kind]
     has_neutral_zero = kind == "signed" and low <= 0 <= high
@@ -276,7 +281,7 @@ def choose_colourmap(names: set[str], kind: str, low: float, high: float):
 
 
 def power_of_ten(size: float) -> int:
-    """0 if values of this size read well (0.01 to 10 000), else the power of ten to divide them by."""
+    """The power of ten by which values of a size are divided for display; 0 for sizes from 0.01 to 10 000."""
     return 0 if size == 0 or 0.01 <= size < 1e4 else int(np.floor(np.log10(size)))
 
 

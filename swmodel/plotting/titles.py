@@ -1,4 +1,4 @@
-"""Texts about the run and the time: titles, dates, and times in suitable units."""
+"""Texts about a run and its times: titles, dates, and times in suitable units."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from ..files.run_folder import CONFIG
 from .dataset import read_configuration, record_times
 
-#: Records this many seconds apart, or more, have dates without seconds.
+#: An hour, s. The dates of records at least an hour apart are written without seconds.
 HOUR = 3600.0
 
 
 def run_name(data: netCDF4.Dataset) -> str:
-    """The name of the run's folder; outside one, that of the case, or empty without a configuration."""
+    """The name of the run folder; for other files the name of the case, or "" without a configuration."""
     folder = Path(data.filepath()).resolve().parent
     return folder.name if (folder / CONFIG).is_file() else str(read_configuration(data).get("case", {}).get("name", ""))
 
 
 def make_title_formatter(data: netCDF4.Dataset) -> Callable[[int], str]:
-    """A function of the record's number: "double_gyre, day 30", with time.start "sea, 2012-03-31 00:00 (day 30)"."""
+    """A function that writes the title of a record: "double_gyre, day 30", or "sea, 2012-03-31 00:00 (day 30)"."""
     run, times, format_date = run_name(data), record_times(data), make_date_formatter(data)
     format_time = make_time_formatter(times)
 
@@ -43,7 +43,7 @@ def has_dates(data: netCDF4.Dataset) -> bool:
 
 
 def make_date_formatter(data: netCDF4.Dataset) -> Callable[[int], str] | None:
-    """A function of a record's number to its date, rounded to minutes or seconds; None without dates."""
+    """A function that writes the date of a record, rounded to minutes or seconds; None if the file has no dates."""
     if not has_dates(data):
         return None
     time, times = data["time"], np.round(record_times(data))
@@ -54,12 +54,12 @@ def make_date_formatter(data: netCDF4.Dataset) -> Callable[[int], str] | None:
 
 
 def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
-    """The records along an axis, and its label: dates if there are any, else model time in a suitable unit."""
+    """Positions of the records on a time axis, and the label of the axis: dates, or model time in a suitable unit."""
     times, time = record_times(data), data["time"]
     if has_dates(data):
         calendar = getattr(time, "calendar", "standard")
         date_values = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
-        if isinstance(date_values[-1], datetime):  # not a date of another calendar
+        if isinstance(date_values[-1], datetime):  # cftime dates of other calendars are not drawn
             return date_values, f"time (UTC) from {date_values[0]:%Y-%m-%d}"
     unit_seconds, unit = time_unit(float(times[-1]))
     return times / unit_seconds, f"time ({unit})"

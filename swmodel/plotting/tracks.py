@@ -1,4 +1,4 @@
-"""The tracks of a run's drifters for maps, from drifters.nc next to the records."""
+"""The tracks of the drifters of a run for maps, from drifters.nc next to the file of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import style
 from .dataset import PlotError, field_names, open_data, record_times
 from .field_map import FieldMap, read_map, wrap_to_domain
 
-#: Largest number of drifters that are drawn, and of all their positions.
+#: Largest number of drifters that are drawn, and largest number of positions of all of them together.
 MAX_DRIFTERS, MAX_POSITIONS = 500, 200_000
 
 
@@ -22,7 +22,12 @@ def drifters_file(data: netCDF4.Dataset) -> Path:
 
 
 def read_tracks(data: netCDF4.Dataset, field_map: FieldMap) -> tuple[np.ndarray, np.ndarray, str]:
-    """Times, s [k], positions on a picture's axes [k, drifters, 2], thinned out, NaN after a track; number as text."""
+    """The tracks of at most MAX_DRIFTERS drifters, at most MAX_POSITIONS positions in all.
+
+    Returns:
+        Times [k], s; positions [k, drifter, (x, y)] on the axes of a map, NaN after the end of a track; and a text with
+        the number of drifters.
+    """
     file = drifters_file(data)
     if not file.is_file():
         raise PlotError(f"there is no {file}; set output.drifters for the run")
@@ -38,7 +43,7 @@ def read_tracks(data: netCDF4.Dataset, field_map: FieldMap) -> tuple[np.ndarray,
 
 
 def make_track_layer(data: netCDF4.Dataset):
-    """The `overlays.OverlayLayer` of tracks up to a record, with a dot where each drifter is then."""
+    """The `overlays.OverlayLayer` of tracks up to a record, with a dot at the position of each drifter in it."""
     field_map, times_of_records = read_map(data, field_names(data)[0], 0), record_times(data)
     times, positions, count_text = read_tracks(data, field_map)
     west, east, south, north = np.array(field_map.domain) / field_map.axis_unit[0]
@@ -57,7 +62,7 @@ def make_track_layer(data: netCDF4.Dataset):
             segments = np.stack([past[:-1], past[1:]], axis=2).reshape(-1, 2, 2)
             is_short = np.all(np.abs(segments[:, 1] - segments[:, 0]) < map_size / 2, axis=1)
             for line, dot in zip(lines, dots, strict=True):
-                line.set_segments(segments[is_short])  # the others cross the end of a periodic axis
+                line.set_segments(segments[is_short])  # other segments cross a periodic boundary
                 dot.set_data(*past[-1].T)
 
         return update

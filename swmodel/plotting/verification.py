@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from . import style
 
-#: Inches of a row and of the figure; the smallest and the largest fraction of a tolerance that are shown.
+#: Height of a row and width of the figure, inches; smallest and largest fraction of a tolerance that are shown.
 ROW_INCHES, WIDTH_INCHES, MIN_FRACTION_OF_TOLERANCE, MAX_FRACTION_OF_TOLERANCE = 0.19, 4.4, 1e-4, 30.0
 PASSED_COLOUR, FAILED_COLOUR = "#2166ac", "#b2182b"
 

@@ -1,6 +1,6 @@
-"""One self-contained HTML page of a run: maps to step through, time series, spectra, facts, configuration, provenance.
+"""The HTML page of a run: maps of all records, time series, spectra, facts, configuration and provenance.
 
-The file holds everything: it opens from a disk, without a server or a network. `page.js` draws it.
+The page is one file that a browser opens without a server or a network. `page.js` draws its content.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .content import (
     encode_spectra,
 )
 
-#: The default fields of the page, as far as the file has them.
+#: The default fields of the page, as far as the file has them or they can be computed.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "eta_max")
 
 
 def view(path, fields=None, output=None) -> Path:
     """Write the page of a run next to its data.
 
-    To stay below about 50 MB, the page of a large run holds means over blocks of cells and leaves out records evenly.
-    The page then says so.
+    To stay below about 50 MB, the page of a large run holds means over blocks of cells and leaves out records at
+    regular intervals. The page then says so.
 
     Args:
         path: run folder or NetCDF file.
@@ -43,7 +43,7 @@ def view(path, fields=None, output=None) -> Path:
         output: file to write; None: view.html in the run folder, or NAME.html next to NAME.nc.
 
     Returns:
-        The file written.
+        The path of the written file.
     """
     path = Path(path)
     file = find_records_file(path)
@@ -74,7 +74,7 @@ def view(path, fields=None, output=None) -> Path:
 
 
 def default_fields(data: netCDF4.Dataset) -> list[str]:
-    """The file's fields of PREFERRED_FIELDS; if it has none, those that `swmodel plot` would draw."""
+    """The fields of PREFERRED_FIELDS that exist; if none does, the fields that `swmodel plot` would draw."""
     available = {*field_names(data), *derivable_fields(data)}
     preferred = [name for name in PREFERRED_FIELDS if name in available]
     names = choose_fields(data, None)
@@ -86,6 +86,7 @@ def format_html_rows(pairs) -> str:
 
 
 def fill_template(content: dict, texts: dict[str, str]) -> str:
+    """The page: page.html with `content` (JSON values) for page.js, and with `texts` in place of their names."""
     html, css, script = (files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     encoded = compress_bytes(json.dumps(content, allow_nan=False).encode())
     for name, part in (texts | {"style": css, "program": script, "content": encoded}).items():

@@ -1,4 +1,4 @@
-"""The content of the page of a run, as page.js reads it: maps, time series, spectra; evenly thinned out if large."""
+"""The content of the page of a run in the format of page.js: maps, time series and spectra, thinned out if large."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ..spectra_figure import MAX_DECADES
 from ..titles import make_title_formatter
 from ..tracks import drifters_file, read_tracks
 
-#: Largest number of bytes of all maps before compression, and of cells of a map along its longer axis.
+#: Largest number of bytes of all maps together before compression, and of cells of a map along its longer axis.
 MAX_BYTES, MAX_CELLS = 40 * 10**6, 640
-#: Bytes from 0 to MAX_LEVEL are values between the ends of the colours; MISSING is land.
+#: Bytes from 0 to MAX_LEVEL stand for values between the ends of the colour scale, MISSING for land or dry ground.
 MAX_LEVEL, MISSING = 253, 255
 #: Largest number of values of a time series, and of all spectra together.
 MAX_SERIES_POINTS, MAX_SPECTRA_VALUES = 2000, 10**6
-#: The files of series at stations and sections: the dimension of these, and the variable that is shown.
+#: {file of series at gauges or sections: (dimension of these, variable that is shown)}.
 SITE_FILES = {STATIONS: ("station", "eta"), SECTIONS: ("section", "transport")}
 
 
 def compress_bytes(content: bytes) -> str:
-    """Bytes as text that `inflate` of page.js decodes."""
+    """The bytes, compressed, as text that the function `inflate` of page.js decodes."""
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
@@ -55,7 +55,7 @@ def encode_maps(data: netCDF4.Dataset, names: list[str]) -> dict:
 
 
 def encode_field(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int) -> dict:
-    """One field in some records, averaged over blocks: its style, its position, its bytes [record, y, x]."""
+    """One field in some records, averaged over square blocks of cells: style, position, bytes [record, y, x]."""
     field_style = style.make_style(read_displayed_field(data, name, record) for record in records)
     low, high = field_style.limits
     levels = [
@@ -84,7 +84,7 @@ def encode_field(data: netCDF4.Dataset, name: str, records: Sequence[int], block
 
 
 def encode_ground(field: FieldMap, block: int) -> dict | None:
-    """The colours of ground, dry or not, [y, x] as three bytes; None if none floods."""
+    """The colours of the ground, also under water, as three bytes per block [y, x]; None if the run has no drying."""
     if not field.ground:
         return None
     heights = average_blocks(np.ma.masked_array(np.ma.getdata(field.ground.values)), block)
@@ -94,7 +94,7 @@ def encode_ground(field: FieldMap, block: int) -> dict | None:
 
 
 def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
-    """Times and positions [time][drifter] on the axes of a field's map, null after a track; None without tracks."""
+    """Times and positions [time][drifter] on the axes of the map of a field; null after a track ends."""
     if not drifters_file(data).is_file():
         return None
     times, positions_by_time, count_text = read_tracks(data, read_displayed_field(data, name, 0))
@@ -106,7 +106,7 @@ def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
 
 
 def encode_barriers(data: netCDF4.Dataset, name: str) -> dict | None:
-    """The faces of barriers on the axes of a field's map, each as both its ends [x, y]; None without barriers."""
+    """Both ends [x, y] of each barrier face on the axes of the map of a field; None without barriers."""
     if not read_barriers(data):
         return None
     segments = barrier_segments(data, read_displayed_field(data, name, 0))
@@ -115,7 +115,7 @@ def encode_barriers(data: netCDF4.Dataset, name: str) -> dict | None:
 
 
 def average_blocks(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
-    """Means over the cells of each block that are not masked; the last blocks of rows and columns may be smaller."""
+    """Means over the unmasked cells of each block; the last blocks along each axis may be smaller."""
     rows, columns = (np.arange(0, length, block) for length in values.shape)
 
     def block_sums(array):
@@ -127,7 +127,7 @@ def average_blocks(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
 
 
 def quantise(values: np.ma.MaskedArray, low: float, high: float) -> np.ndarray:
-    """Bytes: the nearest of MAX_LEVEL + 1 values from `low` to `high`, or the nearer end; MISSING where masked."""
+    """Each value as the number of the nearest of MAX_LEVEL + 1 levels from `low` to `high`; MISSING where masked."""
     level = np.clip(np.rint((np.ma.filled(values, low).astype(float) - low) / (high - low) * MAX_LEVEL), 0, MAX_LEVEL)
     return np.where(np.ma.getmaskarray(values), MISSING, level).astype(np.uint8)
 
@@ -137,7 +137,7 @@ def strip_math(label: str) -> str:
 
 
 def encode_series(path: Path) -> Iterator[dict]:
-    """Mass, energy, ..., sea level at gauges, transports: each with a label, times and values."""
+    """The series of the whole domain, sea level at gauges and transports, each with a label, times (s) and values."""
     for name in (DIAGNOSTICS, *SITE_FILES):
         if not (path / name).is_file():
             continue
@@ -172,7 +172,7 @@ def site_curves(data: netCDF4.Dataset, dimension: str, field: str) -> Iterator[s
 
 
 def encode_spectra(folder: Path) -> dict | None:
-    """Times, wavenumbers in rad km-1, and for each quantity its label and its density; None if there are no spectra."""
+    """Times, s, wavenumbers, rad km-1, and label and density of each quantity; None if the run wrote no spectra."""
     file = folder / SPECTRA
     if not file.is_file():
         return None
@@ -190,7 +190,7 @@ def encode_spectra(folder: Path) -> dict | None:
 
 
 def encode_spectrum(variable, records) -> dict:
-    """A quantity's label and density [record][wavenumber]; null beyond what a logarithmic axis shows."""
+    """The label of a quantity and its density [record][wavenumber]; null if MAX_DECADES below the largest or less."""
     values = np.ma.filled(variable[:, 1:].astype(float), np.nan)[records]
     minimum = np.nanmax(values, initial=0.0) * 10.0**-MAX_DECADES
     return {

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the content of the page: maps to step through, time series with a mark at the record that is shown, its spectra.
+// Draws the content of the page: the map of a record, time series with a mark at its time, and its spectra.
 
 const MAX_LEVEL = 253, MISSING = 255;
 const element = (id) => document.getElementById(id);
@@ -12,36 +12,36 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// About `count` round numbers from low to high, each with its text.
+// About `count` round numbers from low to high, as pairs [number, text].
 function ticks(low, high, count) {
   const minStep = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(minStep));
   const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= minStep * 0.999);
   const places = [...Array(15).keys()].find((n) => Math.abs(step - Number(step.toFixed(n))) < 1e-6 * step) ?? 15;
-  const found = [];
+  const pairs = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) {
-    found.push([k * step, (k * step).toFixed(places).replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "")]);
+    pairs.push([k * step, (k * step).toFixed(places).replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "")]);
   }
-  return found;
+  return pairs;
 }
 
 const powerOfTen = (n) => `10${String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
 
-// At most `maxCount` powers of ten from low to high, each with its text; if there are hardly any, also 2 and 5 times these.
+// At most `maxCount` powers of ten from low to high, as pairs [number, text]; if there are few, also 2 and 5 times these.
 function decades(low, high, maxCount) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
-  const stride = Math.max(1, Math.ceil((last - first + 1) / maxCount)), found = [];
+  const stride = Math.max(1, Math.ceil((last - first + 1) / maxCount)), pairs = [];
   for (let n = first - 1; n <= last; ++n) {
     for (const digit of last - first < 2 ? [1, 2, 5] : [1]) {
       const value = digit * 10 ** n, text = last - first < 2 ? digits(value) : powerOfTen(n);
-      if (value >= low * 0.999 && value <= high * 1.001 && n % stride === 0) found.push([value, text]);
+      if (value >= low * 0.999 && value <= high * 1.001 && n % stride === 0) pairs.push([value, text]);
     }
   }
-  return found;
+  return pairs;
 }
 
 const digits = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
 
-// The drawing context of a canvas whose height is set, in pixels of the page.
+// Sets the height of a canvas, in pixels of the page, and returns its drawing context.
 function prepareCanvas(canvas, height) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
@@ -118,7 +118,7 @@ class Maps {
     pen.putImageData(pixels, 0, 0);
   }
 
-  // Draws the edge of the water along the faces of cells.
+  // Draws lines along the faces between cells with and without a value.
   coast(pen, { rows, columns }, bytes, record) {
     const { left, top, width, height } = this.box, dx = width / columns, dy = height / rows;
     const dry = (j, i) => bytes[(record * rows + j) * columns + i] === MISSING;
@@ -156,7 +156,7 @@ class Maps {
     pen.restore();
   }
 
-  // Draws the track of each drifter up to a time, and a dot where it is; lines across a periodic boundary are left out.
+  // Draws the track of each drifter up to a time, and a dot at its position; leaves out lines across a periodic boundary.
   tracks(pen, field, time) {
     const { drifters } = this.content, { width, height } = this.box;
     const past = (drifters?.positions ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
@@ -226,7 +226,7 @@ class Maps {
   }
 }
 
-// Adds a canvas below its label to the element `id`.
+// Adds a label and a canvas below it to the element `id`; returns the canvas.
 function addChart(id, label, description) {
   const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
   name.textContent = label;
@@ -312,7 +312,7 @@ class Series {
   }
 }
 
-// Densities by wavenumber, on logarithmic axes: of the record nearest to the one that is shown, and faintly of the first.
+// Densities against wavenumber on logarithmic axes: the record of spectra nearest in time, and faintly the first record.
 class Spectra {
   constructor(content) {
     this.spectra = content.spectra;
