@@ -1,4 +1,4 @@
-"""Comparison of two results: which rows became faster or slower by more than the noise.
+"""Comparison of two records: which rows became faster or slower by more than the noise.
 
 A difference counts if the samples do not overlap and the medians differ by more than the larger range (largest minus
 smallest sample). If nothing changed and samples are independent and normal, this happens in about 4 of 100 rows with
@@ -16,7 +16,7 @@ from .text import format_markdown_table, format_percent
 
 
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
-    """Whether a row became slower or faster, changed within noise, or has too few samples."""
+    """Whether a row became slower or faster, changed within noise, or has too few samples to tell."""
     if min(len(old), len(new)) < 3:
         return "too few samples"
     difference = median(new) - median(old)
@@ -27,9 +27,10 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
 
 
 def step_times(record: dict) -> dict[BenchRow, tuple[float, ...]]:
-    """Samples of each finished row, s per step; of the first step if no others are timed.
+    """Samples of each finished row, s per step; if no steps were timed, s to the end of the first step.
 
-    The keys leave out numbers of steps and cores, so that rows with the same work are compared.
+    The keys ignore the number of timed steps and whether cores were oversubscribed, so that rows with the same work are
+    compared.
     """
     return {
         replace(stats.row, steps=None, seconds=0, oversubscribed=False): stats.step_samples or stats.first_step_samples
@@ -38,6 +39,7 @@ def step_times(record: dict) -> dict[BenchRow, tuple[float, ...]]:
 
 
 def compare_report(old: dict, new: dict) -> str:
+    """A table of the rows that two records share, and the differences between the records."""
     old_times, new_times = step_times(old), step_times(new)
     table_rows = []
     for row in (row for row in old_times if row in new_times):

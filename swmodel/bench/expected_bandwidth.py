@@ -1,7 +1,7 @@
 """The share of the machine's memory bandwidth that the native step of a configuration should reach.
 
-A step takes the longer of two times: the time to move its bytes, which a triad measures, and the time to compute, which
-steps on a few rows in the cache of one core measure.
+A step takes the longer of two times: the time to move its bytes, at the bandwidth of a triad, and the time to compute,
+measured by steps on a grid that fits in the cache of one core.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..setup.setup import Setup
 from .machine import choose_triad_elements
 from .process_measures import measure_bandwidth
 
-#: Largest number of rows and columns that are computed, so that their fields stay in the cache.
+#: Largest number of rows and columns of that grid.
 MAX_SHAPE = (64, 256)
-#: Number of samples, of which the shortest counts, and the least duration of each, s.
+#: Number of samples, of which the shortest counts, and the shortest duration of a sample, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.02
 
 
 def describe_expected_share(setup: Setup) -> str:
-    """The expected share for a resolved Setup as text; the measurements take a few seconds."""
+    """The expected share of the bandwidth for a resolved Setup, as text; the measurements take a few seconds."""
     gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
     with jax.enable_x64(setup.config.run.dtype == "float64"):
         compute_nanoseconds = compute_nanoseconds_per_cell(setup) / n_cores()
@@ -40,7 +40,7 @@ def describe_expected_share(setup: Setup) -> str:
 
 
 def compute_nanoseconds_per_cell(setup: Setup) -> float:
-    """Time per cell and step on one core with all fields in its cache, ns."""
+    """Time per cell and step on one core whose cache holds all fields, ns."""
     shape = list(map(min, setup.shape, MAX_SHAPE))
     transport = connect("serial", (1, 1), *shape)
     executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)

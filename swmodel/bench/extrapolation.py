@@ -1,11 +1,11 @@
-"""The time of a step on more processes than the machine has, extrapolated from its constants (docs/scaling.md).
+"""The time of a step on more processes than the machine has cores, extrapolated from measurements (docs/scaling.md).
 
     T(p) = K(n) + 4 (e(b) + NETWORK_LATENCY_SECONDS),    n = N/p,    b = 3 sqrt(n) numbers
     S(p) = log2(p) (e(0) + NETWORK_LATENCY_SECONDS)
 
 K(n) is the time of a step of n cells without messages while all cores compute. A square block sends four messages of b
-numbers, one after the other. e(b) is the time of one message, fitted to the exchanges of the fewest processes, but at
-least the shortest measured. S(p) is the time of a sum over all processes, as in the health check.
+numbers, one after the other. e(b) is the time of one message: a line fitted to the exchanges of the fewest processes,
+but never less than the shortest time measured. S(p) is the time of a sum over all processes, as in the health check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from .scaling import fit_line, has_no_messages, interpolate_log, kernel_times
 from .text import format_count, format_markdown_table, format_number, format_percent
 
-#: Numbers of processes, and the size of a global grid of 1/12 degree.
+#: Numbers of processes, and the columns and rows of a global grid of 1/12 degree.
 PROCESS_COUNTS, GRID_SIZE = (128, 1024, 10240), (4320, 2160)
 #: Extra time of a message between nodes, compared with one through shared memory, s (InfiniBand).
 NETWORK_LATENCY_SECONDS = 2e-6
@@ -27,14 +27,14 @@ MESSAGES_PER_STEP, FIELDS_PER_MESSAGE = 4, 3
 
 
 class Extrapolation(NamedTuple):
-    """One row: cells per block, times per step in s, memory per process in bytes."""
+    """One row of the table."""
 
     processes: int
-    cells: float
-    kernel: float
-    exchange: float
-    allreduce: float
-    memory_bytes: float
+    cells: float  # per process
+    kernel: float  # time of a step without messages, s
+    exchange: float  # time of the messages of a step, s
+    allreduce: float  # time of a sum over all processes, s
+    memory_bytes: float  # per process
 
     @property
     def seconds_per_step(self) -> float:
@@ -42,7 +42,7 @@ class Extrapolation(NamedTuple):
 
 
 def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
-    """The rows for the `statistics_of_rows` of a record; empty if measurements for the constants are missing."""
+    """The rows, computed from the RowStatistics of a record; empty if measurements are missing."""
     kernel_times_measured = kernel_times(statistics_of_rows, max_processes_at_once(statistics_of_rows))
     exchange_rows = [s for s in statistics_of_rows if s.row.measure == "halo" and not s.row.oversubscribed]
     min_processes = min((stats.row.nproc for stats in exchange_rows), default=0)
@@ -72,7 +72,7 @@ def max_processes_at_once(statistics_of_rows: list) -> int:
 
 
 def extrapolation_table(record: dict, statistics_of_rows: list) -> str:
-    """The rows as a table after the assumptions; empty if there are no rows."""
+    """The assumptions and the rows as a table; empty if measurements are missing."""
     rows = extrapolate(record, statistics_of_rows)
     if not rows:
         return ""

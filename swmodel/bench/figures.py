@@ -1,7 +1,7 @@
-"""Figures of benchmark results: curves, the published ones among them, the roofline, and bars with parts of a duration.
+"""Figures of benchmark results: measured and published curves, the roofline, and bars with the parts of a duration.
 
-Colours can be told apart with any colour vision (Okabe and Ito 2008), markers also in greyscale. Each machine has its
-own line style. Published rows have thin, light lines and hollow markers.
+Readers with any colour vision can distinguish the colours (Okabe and Ito 2008), and the markers also in greyscale. Each
+machine has a line style. Published rows have thin, light lines and hollow markers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PLAIN_FORMATTER = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", "
 
 
 def draw_figures(records: list[dict], folder) -> list[Path]:
-    """Draw all figures that the results allow, as PNG and PDF files in the folder; returns the files."""
+    """Draw all figures that the results allow, as PNG and PDF files in the folder; returns their paths."""
     paths = []
     with matplotlib.rc_context(RC_PARAMS):
         for name, (sweep, function) in FIGURES.items():
@@ -100,7 +100,7 @@ def draw_scaling(records: list[dict]) -> Figure:
 
 
 def draw_prediction(records: list[dict]) -> Figure | None:
-    """Time of a step against processes: runs as points, predictions as lines."""
+    """Time of a step against processes: measured times as points, predictions as lines."""
     axes = make_axes("processes", "ms per step")
     process_counts = set()
     for record in records:
@@ -122,7 +122,7 @@ def draw_prediction(records: list[dict]) -> Figure | None:
 
 
 def curve_names(stats: RowStatistics, sizes) -> list[str]:
-    """Curves to which a row belongs: of its grid, and of a fixed number of cells per process."""
+    """Names of the curves to which a row belongs: one for its grid, one for a fixed number of cells per process."""
     size, first = [stats.row.nx, stats.row.ny], [*sizes[0]]
     names = [f"{size[0]} x {size[1]}"] if size in [[*each] for each in sizes] else []
     return names + ([f"{first[0]} x {first[1]} each"] if [*grow_grid(*first, stats.row.nproc)] == size else [])
@@ -151,6 +151,8 @@ def draw_sizes(records: list[dict]) -> Figure:
 
 
 def draw_halo(records: list[dict]) -> Figure:
+    """Time of a halo exchange against the bytes that a process sends."""
+
     def point(stats: RowStatistics) -> tuple[float, float]:
         return stats.traffic["bytes"], 1e6 * stats.seconds_per_step
 
@@ -160,7 +162,7 @@ def draw_halo(records: list[dict]) -> Figure:
 
 
 def draw_roofline(records: list[dict]) -> Figure:
-    """The limits of memory and arithmetic, and the fastest row of each executor and platform; a panel for each machine.
+    """The limits of memory and arithmetic, and the fastest row of each executor and platform, in a panel per record.
 
     A step has FLOPS_PER_CELL operations per cell and must move 48 bytes (single precision). All rows have this
     intensity; the roof is the measured bandwidth times the intensity, up to the peak.
@@ -224,9 +226,10 @@ def process_group(stats: RowStatistics) -> str:
 def draw_curves(
     records: list[dict], x_label: str, y_label: str, group_of: Callable, point_of: Callable
 ) -> tuple[object, list[tuple]]:
-    """Draw a curve per machine, executor, platform and group of rows; returns the axes, and (points, colour) of each.
+    """Draw a curve per record, executor, platform and group; returns the axes, and (points, colour) of each curve.
 
-    `group_of` maps a row's numbers to the name of its group, or to None to omit the row; `point_of` maps them to x, y.
+    `group_of` maps the RowStatistics of a row to the name of its group, or to None to omit the row; `point_of` maps
+    them to (x, y).
     """
     axes, curves, style_indices = make_axes(x_label, y_label), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
@@ -260,13 +263,13 @@ def set_log_axes(axes, count_ticks=()) -> Figure:
     """Make the axes logarithmic, with plain numbers and a legend, and return the figure.
 
     Args:
-        count_ticks: the counts along x at which ticks are wanted; (): x is not a count.
+        count_ticks: counts along x that get ticks; empty if x is not a count.
     """
     axes.set(xscale="log", yscale="log")
     axes.margins(y=0.09)
     if count_ticks:
         ticks: list[float] = []
-        for n in sorted(count_ticks):  # leaves out labels that would touch
+        for n in sorted(count_ticks):  # leaves out ticks whose labels would touch
             ticks += [n] if not ticks or n >= 1.3 * ticks[-1] else []
         axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=PLAIN_FORMATTER)
     low, high = axes.get_ylim()

@@ -1,4 +1,4 @@
-"""Description of the machine and its software, and the fraction of its cores that other programs use."""
+"""The machine and its software, and the fraction of its cores that other programs use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SETTINGS_PATTERN = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
-#: Fraction of the cores in use by others above which times count as disturbed. Daemons take less than 0.01.
+#: Fraction of the cores that other programs may use before times count as disturbed. Daemons use less than 0.01.
 MAX_CORE_FRACTION_OF_OTHERS = 0.05
 #: Columns of a line of /proc/stat: user, nice, system and stolen time.
 BUSY_COLUMNS = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
-    """CPU, cores, memory, versions, GPU driver, git revision, ... as JSON values. Imports neither JAX nor MPI."""
+    """CPU, cores, memory, versions, GPU driver, git revision, ... as JSON values. It imports neither JAX nor MPI."""
     return {
         "cpu": cpu_model(),
         "cores": n_cores(),
@@ -41,7 +41,7 @@ def describe_machine() -> dict:
 
 
 def gpu_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
-    """The version of the driver of NVIDIA GPUs, as "580.65.06"; "" for none."""
+    """The version of the driver of NVIDIA GPUs, such as "580.65.06"; "" if there is no driver."""
     match = re.search(r"Kernel Module.*?\s(\d+(\.\d+)+)\s", path.read_text()) if path.is_file() else None
     return match[1] if match else ""
 
@@ -53,7 +53,7 @@ def available_cores() -> int:
 
 
 def free_bytes() -> int:
-    """Free memory now, bytes; on several nodes that of all nodes, which are assumed to be alike."""
+    """Free memory, bytes, of all nodes of a Slurm job together, which are assumed to be alike."""
     return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
@@ -64,7 +64,7 @@ def cpu_model() -> str:
 
 
 def cache_bytes() -> dict[str, int]:
-    """Bytes of each cache of one core, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
+    """Bytes of each cache of one core, {"L1d": ..., "L2": ..., "L3": ...}, if Linux reports them."""
     bytes_by_level = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -74,7 +74,11 @@ def cache_bytes() -> dict[str, int]:
 
 
 def choose_triad_elements(quick: bool) -> int:
-    """Elements of each of the triad's two arrays: together four times the last-level cache, if there is room."""
+    """Elements of each of the two float32 arrays of the triad.
+
+    Together they have 256 MiB or four times the last-level cache, whichever is larger, but at most 8 GiB and a quarter
+    of the free memory. With `quick` they have 256 MiB.
+    """
     cache = max(cache_bytes().values(), default=2**25)
     total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, free_bytes() // 4)
     return total // 8
@@ -83,7 +87,7 @@ def choose_triad_elements(quick: bool) -> int:
 def git_revision() -> str:
     """The git revision of this checkout, with "+" if files were changed; empty outside a checkout."""
     root = Path(__file__).parents[2]
-    if not (root / ".git").exists():  # an installed package may lie in another project's repository
+    if not (root / ".git").exists():  # an installed package may be inside the repository of another project
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
@@ -99,9 +103,9 @@ def environment_settings() -> dict[str, str]:
 
 
 def read_cpu_times() -> tuple[float, float, float] | None:
-    """Readings, s: wall clock, busy time of our cores, and CPU time of this process and its ended children.
+    """Readings, s: wall clock, busy time of the cores of this process, CPU time of this process and its ended children.
 
-    None without /proc/stat, or if ranks are children of Slurm instead of this process.
+    None without /proc/stat, and in a Slurm job, because there the ranks may not be children of this process.
     """
     if "SLURM_JOB_ID" in os.environ or not Path("/proc/stat").is_file():
         return None
@@ -110,7 +114,7 @@ def read_cpu_times() -> tuple[float, float, float] | None:
 
 
 def busy_ticks(text: str, cpus) -> int:
-    """Busy ticks of the cores numbered `cpus` in the text of /proc/stat."""
+    """Clock ticks during which the cores numbered `cpus` were busy, from the text of /proc/stat."""
     lines = [line.split() for line in text.splitlines()]
     own_lines = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
     return sum(int(line[n]) for line in own_lines for n in BUSY_COLUMNS)

@@ -42,10 +42,11 @@ def make_simulation(row: BenchRow, **options) -> swmodel.Simulation:
 
 
 def measure_model(row: BenchRow, task: dict) -> dict:
-    """The sample of a row that measures the model: start, check, warm-up and timed steps; "reason": why it is wrong.
+    """The sample of a row that measures the model or its start: start, check, and for the model timed steps.
 
-    A task has `launched` (start of the processes, s since 1970), `reference_file` (file of the reference's state),
-    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision and count messages).
+    The result has a "reason" if the answer is wrong. A task has `launched` (start of the processes, s since 1970),
+    `reference_file` (file of the state of the reference), `steps` (number of steps in an earlier sample, or None) and
+    `check` (whether to check in double precision and count messages).
     """
     imports_end = time.time()
     simulation = make_simulation(row)
@@ -79,7 +80,7 @@ def measure_model(row: BenchRow, task: dict) -> dict:
 
 
 def measure_gradient(row: BenchRow, task: dict) -> dict:
-    """The sample of a gradient: forward and adjoint steps for a sum over the last state.
+    """The sample of a gradient: forward and adjoint steps for a weighted sum of squares of the last state.
 
     The row fails if <M d, y> and <d, Mᵀ y> differ on a small grid in double precision; see `gradients.check`.
     """
@@ -108,14 +109,15 @@ def measure_gradient(row: BenchRow, task: dict) -> dict:
 
 
 def make_gradient_checks(row: BenchRow, **options) -> Checks:
-    """The derivatives of a row with respect to the initial state; a first gradient is computed."""
+    """The Checks of derivatives of a row with respect to the initial state, which have computed a first gradient."""
     return Checks(Problem(reference_check.make_config(row, **options), CONTROLS, lambda view, k: view.state))
 
 
 def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], transport) -> dict[str, float]:
-    """The time to the first step, s, and its parts, from the ends of imports, making of fields, compilation and step.
+    """The time from launch to the end of the first step, s, and its parts before that step.
 
-    Each part ends with the slowest process. The step itself takes what the parts leave of the whole.
+    `end_times`: when imports, creation of the Simulation, compilation and the first step ended on this process. A part
+    ends when the slowest process has finished it.
     """
     start, build, compilation, first = (max_over_processes(end - launch_time, transport) for end in end_times)
     parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compilation - build}
@@ -123,7 +125,7 @@ def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], t
 
 
 def measure_output(row: BenchRow, task: dict) -> dict:
-    """The sample of a run with output, from the first step to the closed files."""
+    """The sample of a run with output, timed from the first step until all files are closed."""
     output_steps = row.writing if isinstance(row.writing, int) else row.steps
     simulation = make_simulation(row, run__steps=row.steps, output__every_steps=output_steps)
     simulation.take_steps(reference_check.CHECK_STEPS)
@@ -147,12 +149,12 @@ def measure_output(row: BenchRow, task: dict) -> dict:
 
 
 def list_result_files(folder: Path) -> list[Path]:
-    """The files with results in a run folder, without restart files."""
+    """The files with results in a run folder, except restart files."""
     return [*folder.glob("*.nc"), *(path for path in folder.glob("*.zarr/**/*") if path.is_file())]
 
 
 def measure_ensemble(row: BenchRow, task: dict) -> dict:
-    """The sample of an ensemble; the unperturbed member 0 is checked on the process that computes it."""
+    """The sample of an ensemble; rank 0 checks member 0, which is not perturbed."""
     advance, transport, state = (make_separate_runs if row.advance == "runs" else make_ensemble)(row)
     advance(reference_check.CHECK_STEPS)
     roundings = None
@@ -171,7 +173,7 @@ def measure_ensemble(row: BenchRow, task: dict) -> dict:
 
 
 def make_ensemble(row: BenchRow):
-    """An ensemble: a function(steps) -> seconds that advances it, its transport, a function that returns member 0."""
+    """An ensemble: a function(steps) that advances it and returns seconds, its transport, a function for member 0."""
     config = reference_check.make_config(
         row,
         ensemble__members=row.members,

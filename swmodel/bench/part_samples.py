@@ -1,4 +1,4 @@
-"""Samples of parts of the model, repeated in a loop: halo exchange, Fourier transforms of a field."""
+"""Samples of parts of the model that run in a loop: halo exchange, and Fourier transforms of a field."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from .sweeps import BenchRow
 
 
 def measure_exchange(row: BenchRow, task: dict) -> dict:
-    """The sample of the four shifts of a step; slabs that were shifted past all blocks must be unchanged."""
+    """The sample of the halo exchange of a step, four shifts of slabs.
+
+    The row fails if slabs that have passed through all blocks differ from the original slabs.
+    """
     imports_end = time.time()
     setup = resolve_setup(setup_of(make_config(row)))
     config, halo = setup.config, setup.scheme.halo_width
@@ -60,7 +63,7 @@ def measure_exchange(row: BenchRow, task: dict) -> dict:
 
 
 def measure_transforms(row: BenchRow, task: dict) -> dict:
-    """The sample of rfft2 and irfft2; the row fails if results differ from those of scipy.fft."""
+    """The sample of rfft2 followed by irfft2; the row fails if results differ from those of scipy.fft."""
     imports_end = time.time()
     if row.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
@@ -84,7 +87,7 @@ def measure_transforms(row: BenchRow, task: dict) -> dict:
 
 
 def sample_loop(loop, row: BenchRow, task: dict, transport, imports_end: float) -> dict:
-    """The sample of loop(n), which repeats an operation n times; `imports_end`: when imports ended, s."""
+    """The sample of loop(n), which repeats an operation n times; `imports_end`: when imports ended, s since 1970."""
 
     def time_repetitions(n: int) -> float:
         return time_call(lambda: loop(n), transport)
@@ -109,21 +112,21 @@ def differences_from_scipy(fourier: Fourier, field) -> dict[str, float]:
     transport, expected = fourier.transport, scipy.fft.rfft2(field)
     coefficients = transport.jit(fourier.forward)(transport.make_arrays(lambda part: values_of_block(field, part)))
     pieces = transport.get_blocks(transport.jit(fourier.backward)(coefficients))
-    of_fields = max(
+    field_difference = max(
         np.abs(piece - values_of_block(field, part)).max() for piece, part in zip(pieces, transport.blocks, strict=True)
     )
-    of_coefficients = max(
+    coefficient_difference = max(
         np.abs(piece - expected[:, part.start : part.stop]).max()
         for piece, part in zip(fourier.get_blocks(coefficients), fourier.kx_ranges, strict=True)
     )
-    max_differences = [of_coefficients / np.abs(expected).max(), of_fields / np.abs(field).max()]
+    max_differences = [coefficient_difference / np.abs(expected).max(), field_difference / np.abs(field).max()]
     roundings = transport.reduce(np.array(max_differences, float) / np.finfo(field.dtype).eps, "max")
     return dict(zip(("coefficients", "fields"), roundings.tolist(), strict=True))
 
 
 def count_all_to_alls(fourier: Fourier, dtype) -> dict:
     """Largest numbers of messages and bytes that a block sends per transform forward and back, from the jaxpr."""
-    transport, messages, sent = fourier.transport, 0, 0
+    transport, messages, n_bytes = fourier.transport, 0, 0
     field = transport.make_arrays(lambda part: values_of_block(np.zeros(fourier.grid_shape, dtype), part))
     program = jax.make_jaxpr(transport.jit(lambda u: fourier.backward(fourier.forward(u))))(field)
     for equation in all_equations(program.jaxpr):
@@ -131,11 +134,12 @@ def count_all_to_alls(fourier: Fourier, dtype) -> dict:
             array = equation.invars[0].aval
             n_receivers = array.shape[-3] - 1
             messages += n_receivers
-            sent += n_receivers * array.size // array.shape[-3] * array.dtype.itemsize
-    return {"messages": max_over_processes(messages, transport), "bytes": max_over_processes(sent, transport)}
+            n_bytes += n_receivers * array.size // array.shape[-3] * array.dtype.itemsize
+    return {"messages": max_over_processes(messages, transport), "bytes": max_over_processes(n_bytes, transport)}
 
 
 def all_equations(jaxpr):
+    """The equations of a jaxpr and of all jaxprs inside it."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in jaxprs_in_params(equation.params):
@@ -150,5 +154,5 @@ def pencil_traffic(layout: tuple[int, int], ny: int, nx: int, itemsize: int) -> 
     """
     py, px = layout
     field, spectrum = ny * nx * itemsize / (py * px), 2 * ny * (nx // 2 + 1) * itemsize / (py * px)
-    sent = (field + spectrum) * (px - 1) / px + spectrum * (py - 1) / py
-    return {"messages": 2.0 * (2 * (px - 1) + (py - 1)), "bytes": 2 * sent}
+    n_bytes = (field + spectrum) * (px - 1) / px + spectrum * (py - 1) / py
+    return {"messages": 2.0 * (2 * (px - 1) + (py - 1)), "bytes": 2 * n_bytes}

@@ -19,7 +19,7 @@ from .text import format_count, format_gib
 #: Executors for CPUs only, and for GPUs only; if a sweep has only the former, GPU rows use xla.
 CPU_EXECUTORS, GPU_EXECUTORS = ("reference", "native"), ("cuda",)
 #: Peak memory of all processes, in arrays of the whole grid, measured at 1800 x 900 cells on up to two ranks. Keys are
-#: `measure`s for exchanges and transforms, else executors; `xla` stands for the other ones.
+#: a `measure` for exchanges and transforms, otherwise an executor; the value of `xla` holds for executors not listed.
 ARRAYS_IN_MEMORY = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
 #: Memory of a process without its grid, bytes: Python, JAX, the program.
 PROCESS_BYTES = 400 * 2**20
@@ -28,7 +28,7 @@ USABLE_MEMORY_FRACTION = 0.9
 
 
 def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors `names` without repetition; "all" stands for all, "auto" or no name for the fastest."""
+    """The executors `names` without repetition; "all" stands for all, and "auto" or no name for the fastest."""
     all_names = typing.get_args(RunOptions.model_fields["executor"].annotation)
     available = tuple(name for name in all_names if name != "auto")
     for name in names:
@@ -65,7 +65,7 @@ def make_rows(
         counts.remove((1, 1))
     if sweep.measure == "scaling":
         if len(sweep.executors) > 1:
-            raise UsageError("scaling: predicts the steps of one executor; give --executor once, and not all")
+            raise UsageError("scaling: predicts the steps of one executor; give one --executor, but not all")
         nproc = tuple(n for n, _ in counts)
         return scaling.make_scaling_rows(sweep._replace(nproc=nproc), cores) if nproc else [], skipped
     for nx, ny in sweep.sizes:
@@ -83,7 +83,7 @@ def make_rows(
             for n in sorted({*(sweep.devices if is_sharded else sweep.nproc)} & {*range(1, gpus + 1)}):
                 nproc, devices = (1, n) if is_sharded else (n, 1)
                 rows_of_size.append(BenchRow(sweep.measure, executor, nproc, nx, ny, devices=devices, **gpu_values))
-        rows += [row for one in rows_of_size for row in expand_variants(one, sweep.writing, sweep.variants)]
+        rows += [variant for row in rows_of_size for variant in expand_variants(row, sweep.writing, sweep.variants)]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
     return rows, skipped
@@ -103,7 +103,10 @@ def bytes_needed(row: BenchRow) -> int:
 
 
 def select_fitting_rows(rows: list[BenchRow], free_memory: int, is_strict: bool) -> tuple[list[BenchRow], list[str]]:
-    """The rows that fit into `free_memory` bytes, and a message for each other; a UsageError if `is_strict`."""
+    """The rows that fit into `free_memory` bytes, and a message for each row that does not.
+
+    Raises a UsageError if no row fits, or if `is_strict` and some row does not.
+    """
     too_large = [row for row in rows if bytes_needed(row) > USABLE_MEMORY_FRACTION * free_memory]
     lines = [
         f"{row.label}: needs about {format_gib(bytes_needed(row))} of memory; {format_gib(free_memory)} are free"

@@ -20,13 +20,15 @@ from .sweeps import BenchRow
 
 #: Steps over which messages are counted: a whole number of exchanges, even if each serves several steps.
 MESSAGE_STEPS = 12
-#: Passes of the triad in a trial, which share the fixed cost of a call.
+#: Passes of the triad in a trial, so that the fixed cost of a call matters less.
 PASSES_PER_TRIAL = 2
-#: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
+#: A line of mpi4jax's log about a message that was sent:
+#: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT_PATTERN = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
 
 def max_over_processes(value: float, transport) -> float:
+    """The largest value of all processes, which call this function together."""
     return float(transport.reduce(np.asarray(value, dtype=np.float64), "max"))
 
 
@@ -44,8 +46,9 @@ def measure_steps(
 ) -> dict:
     """Time some steps after a warm-up; `time_of_steps(n)` advances n steps and returns the time of the slowest process.
 
-    The warm-up lasts until a call takes `min_warmup_seconds`, so that the fixed cost of a call matters little. The
-    number of steps is that of an earlier sample, or fills the row's time, with at least two and at most `row.steps`.
+    The warm-up lasts until a call takes `min_warmup_seconds` or a quarter of `row.seconds`, so that the fixed cost of a
+    call matters little. The number of steps is that of an earlier sample, or else fills `row.seconds` with at least two
+    and at most `row.steps` steps.
     """
     n, n_warmup_steps = 2, 2
     while (elapsed := time_of_steps(n)) < min(min_warmup_seconds, row.seconds / 4) and n < (row.steps or n + 1):
@@ -61,7 +64,7 @@ def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
     times = []
-    for _ in range(trials + 1):  # the first one compiles
+    for _ in range(trials + 1):  # the first trial compiles
         start_time = time.perf_counter()
         a = jax.block_until_ready(loop(a, b, PASSES_PER_TRIAL))
         times.append(time.perf_counter() - start_time)
@@ -73,7 +76,7 @@ def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
 
 
 def peak_memory_bytes(row: BenchRow, transport) -> float:
-    """The largest peak memory of a process, bytes; for GPU rows that of its GPU."""
+    """The largest peak memory of a process, bytes; for GPU rows the peak memory of its GPU."""
     gpu_bytes = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return max_over_processes(gpu_bytes if row.platform == "gpu" else environment.peak_memory(), transport)
 
@@ -125,7 +128,7 @@ def count_mpi4jax_messages(advance: Callable[[int], object], itemsize: int) -> d
     """Messages and bytes per step, from mpi4jax's log."""
     from mpi4jax._src.xla_bridge import set_logging
 
-    flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries write the log, not Python
+    flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries, not Python, write the log
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         sys.stdout.flush()
         flush(None)
@@ -144,5 +147,5 @@ def count_mpi4jax_messages(advance: Callable[[int], object], itemsize: int) -> d
 
 def parse_mpi4jax_log(log: str, itemsize: int) -> dict[str, float]:
     """Messages and bytes per step, from the log of MESSAGE_STEPS steps."""
-    items = [int(one or other) for one, other in SENT_PATTERN.findall(log)]
+    items = [int(first or second) for first, second in SENT_PATTERN.findall(log)]
     return {"messages": len(items) / MESSAGE_STEPS, "bytes": sum(items) * itemsize / MESSAGE_STEPS}

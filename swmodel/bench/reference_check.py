@@ -1,8 +1,8 @@
 """Check of a row: its thickness and velocities after five steps, compared with the reference.
 
-The difference, relative to the largest thickness or speed, may be MAX_ROUNDINGS roundings, because sums in another
-order differ by a few. On the small grid in double precision that is 1.4e-14. The friction, which changes the jet by
-1e-5 in five steps, is then right to 1e-9.
+The difference, relative to the largest thickness or speed, may be at most MAX_ROUNDINGS roundings, because sums in
+another order differ by a few roundings. In double precision, on the small grid, the limit is 1.4e-14. The friction,
+which changes the jet by 1e-5 in five steps, is then correct to 1e-9.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ CHECK_STEPS = 5
 MAX_ROUNDINGS = 64
 #: The small grid of the check in double precision. Both numbers have many small factors and exceed one block.
 SMALL_GRID = (96, 48)
-#: Circular islands on a twentieth of the cells: centre x and y, radius, as fractions of the domain.
+#: Islands, which cover a twentieth of the cells: x and y of the centre, and radius, as fractions of the domain.
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
 
 
-#: Fields of rows with `fields`, as functions of x and y in fractions of the domain: depth, m, mask, wind stress, Pa.
-#: The jet's time step is stable with this depth.
+#: Fields of rows with `fields` (depth, m, mask, wind stress, Pa) as functions of x and y in fractions of the domain.
+#: The time step of the jet is stable with this depth.
 FIELD_FORMULAS = {
     "depth": lambda x, y: 100 + 40 * np.exp(-((x - 0.4) ** 2 + (y - 0.5) ** 2) / 0.02),
     "mask": lambda x, y: 1.0 - sum((x - x0) ** 2 + (y - y0) ** 2 < radius**2 for x0, y0, radius in ISLANDS),
@@ -37,7 +37,8 @@ FIELD_FORMULAS = {
 def make_config(row: BenchRow, **options) -> Config:
     """The published jet for a row, without options from the environment; `options`: overrides, such as grid__nx.
 
-    With `fields` the jet is slow, because a fast one has thin water next to it. A beach replaces the jet's current.
+    With `fields` the jet is slow, because water next to a fast jet would be thin. A row with `dry` has
+    the beach and the current of `beach_formulas` instead of the jet.
     """
     run = {name: getattr(row, name) for name in ("dtype", "executor", "nproc", "devices")}
     run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
@@ -68,11 +69,12 @@ def beach_formulas(dry: float, drying: bool) -> dict:
 
 
 def evaluate_formula(formula, points):
+    """The values of a formula of x and y (fractions of the domain) at the centres of cells."""
     return formula((points.i + 0.5) * points.dx / points.length_x, (points.j + 0.5) * points.dy / points.length_y)
 
 
 def compute_reference(config: Config) -> np.ndarray:
-    """The state of the reference after five steps, [fields, ny, nx]."""
+    """The state of the reference after CHECK_STEPS steps, [field, y, x]."""
     model = ReferenceModel(setup_of(config))
     return np.stack(model.advance(model.start(), CHECK_STEPS, config.time.dt).state)
 
@@ -90,9 +92,9 @@ def values_of_block(fields: np.ndarray, block) -> np.ndarray:
 
 
 def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences over all blocks from the `expected` values of each, in roundings of the largest h or speed.
+    """Largest difference of each field from its `expected` values, in roundings of the largest h or speed.
 
-    `reduce` is a function (values, "max") over all processes.
+    `reduce` is a function (values, "max") that returns the maxima over all processes.
     """
     computed = np.stack([np.asarray(field) for field in state])
     max_difference = np.abs(computed.astype(float) - expected).max(axis=(1, 2))
@@ -104,7 +106,7 @@ def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, f
 
 
 def failure_reason(roundings_by_field: dict[str, float], context: str) -> str:
-    """The reason why an answer is wrong; empty if it is right."""
+    """Why an answer is wrong; empty if it is right."""
     name = max(roundings_by_field, key=roundings_by_field.get)
     roundings = f"{roundings_by_field[name]:.3g} roundings (at most {MAX_ROUNDINGS} are allowed)"
     reason = f"wrong answer {context}: after {CHECK_STEPS} steps {name} differs from the reference by {roundings}"

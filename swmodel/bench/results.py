@@ -21,7 +21,7 @@ WRONG_ANSWER = "wrong answer"
 def make_record(
     sweep: BenchSweep, rows: list[BenchRow], skipped: list[str], machine: dict, command: str, **more
 ) -> dict:
-    """A new record, with values of the types that a file gives."""
+    """A new record; its values have the types of JSON, like those of a record that was read from a file."""
     record = {
         "format": FORMAT_VERSION,
         "sweep": sweep.name,
@@ -56,17 +56,17 @@ def read_record(path) -> dict:
 def resume_record(folder, new_record: dict) -> dict:
     """The record in the folder, ready to continue: samples are kept, failed rows repeated, and rounds may be added."""
     record = read_record(folder)
-    comparable_values = {
-        "sweep": lambda one: one["sweep"],
-        "choice of rows": lambda one: [row_of_entry(entry) for entry in one["rows"]],
-        "processor": lambda one: one["machine"]["cpu"],
-        "revision of the program": lambda one: one["machine"]["revision"],
+    value_functions = {
+        "sweep": lambda any_record: any_record["sweep"],
+        "choice of rows": lambda any_record: [row_of_entry(entry) for entry in any_record["rows"]],
+        "processor": lambda any_record: any_record["machine"]["cpu"],
+        "revision of the program": lambda any_record: any_record["machine"]["revision"],
     }
-    if differing := [name for name, value_of in comparable_values.items() if value_of(new_record) != value_of(record)]:
+    if differing := [name for name, value_of in value_functions.items() if value_of(new_record) != value_of(record)]:
         raise UsageError(
             f"{folder}: cannot continue with another {', '.join(differing)}; start again with another --output"
         )
-    rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (new_record, record))
+    rounds = record["definition"]["rounds"] = max(each["definition"]["rounds"] for each in (new_record, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:
             entry["samples"] = []
@@ -76,6 +76,7 @@ def resume_record(folder, new_record: dict) -> dict:
 
 
 def entries_in_state(record: dict, state: str = OK) -> list[dict]:
+    """The entries of the rows that are pending, finished ("ok") or failed."""
     return [entry for entry in record["rows"] if entry["state"] == state]
 
 

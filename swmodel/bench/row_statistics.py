@@ -12,7 +12,8 @@ from .sweeps import read_published_table
 
 #: Steps of the published benchmark, for which times are reported.
 PUBLISHED_STEPS = 500
-#: Attributes shared by rows of the same problem, and by rows that differ only in grid, processes and cores.
+#: Attributes in which rows of the same problem agree, and those in which rows that differ only in grid, processes and
+#: cores agree.
 PROBLEM_FIELDS = ("nx", "ny", "dtype", "settings", "fields", "dry")
 FAMILY_FIELDS = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM_FIELDS[2:])
 NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
@@ -35,8 +36,8 @@ class RowStatistics:
         self.bandwidth_fraction = self.gigabytes_per_second / best_bandwidth(
             record, self.row.platform, self.row.n_blocks
         )
-        self.memory_bytes = max(self.sample_values("memory_bytes"), default=0) or math.nan  # most per rank
-        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # sent per rank and step
+        self.memory_bytes = max(self.sample_values("memory_bytes"), default=0) or math.nan  # the most of any rank
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # per step, largest of all ranks
 
     @property
     def cores(self) -> int:
@@ -52,10 +53,12 @@ class RowStatistics:
         return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
 
     def matching_rows(self, names: tuple[str, ...], **values) -> list[RowStatistics]:
-        """The rows that equal this one in the attributes `names` and have the given values of others."""
+        """The finished rows that agree with this row in the attributes `names` and have the attributes `values`."""
         values_to_match = {name: getattr(self.row, name) for name in names} | values
         return [
-            one for one in self.rows if all(getattr(one.row, name) == values_to_match[name] for name in values_to_match)
+            stats
+            for stats in self.rows
+            if all(getattr(stats.row, name) == values_to_match[name] for name in values_to_match)
         ]
 
     @property
@@ -74,7 +77,7 @@ class RowStatistics:
         family = self.matching_rows((*FAMILY_FIELDS, *same_grid), oversubscribed=False)
         if self.row.oversubscribed or len(family) < 2:
             return math.nan
-        base = min(family, key=lambda one: (one.cores, one.row.n_blocks))
+        base = min(family, key=lambda stats: (stats.cores, stats.row.n_blocks))
         return (self.cells_per_second / self.cores) / (base.cells_per_second / base.cores)
 
     @property
@@ -103,23 +106,24 @@ class RowStatistics:
 
 
 def row_statistics(record: dict) -> list[RowStatistics]:
+    """The RowStatistics of all finished rows of a record."""
     statistics_of_rows: list[RowStatistics] = []
     statistics_of_rows += [RowStatistics(entry, record, statistics_of_rows) for entry in entries_in_state(record)]
     return statistics_of_rows
 
 
 def relative_spread(samples: tuple[float, ...]) -> float:
-    """Largest minus smallest sample, divided by the median; NaN for a single one."""
+    """Largest minus smallest sample, divided by the median; NaN for a single sample."""
     return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else math.nan
 
 
 def ab2_bytes_per_cell(dtype: str) -> int:
-    """Bytes per cell that an AB2 step must move: h, u, v and their last tendencies, each read and written."""
+    """Bytes per cell that an AB2 step must move: it reads and writes h, u, v and their last tendencies."""
     return 12 * np.dtype(dtype).itemsize
 
 
 def best_bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float:
-    """The best measured bandwidth, GB/s, of all cores, or of `devices` GPUs, assumed to be alike."""
+    """The best measured bandwidth, GB/s, of all cores, or of `devices` GPUs, which are assumed to be alike."""
     if platform == "gpu":
         return devices * (record["gpu_bandwidth"] or {"gigabytes_per_second": math.nan})["gigabytes_per_second"]
-    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=math.nan)
+    return max((each["gigabytes_per_second"] for each in record["bandwidth"]), default=math.nan)

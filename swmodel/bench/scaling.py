@@ -2,9 +2,9 @@
 
     T(p) = K(n, r) p / r + E(p, b),    r = min(p, cores)
 
-K(n, r) is the time of a step of n cells on each of r processes at once, without messages: a run on one process,
-an ensemble with one member per process on several. Between measured sizes log K is linear in log n. E(p, b) is the time
-of an exchange alone in which a process sends b bytes: a latency and a bandwidth, fitted to exchanges of p processes.
+K(n, r) is the time of a step without messages while each of r processes computes n cells: a run if r = 1, an ensemble
+with one member per process if r > 1. Between measured sizes log K is linear in log n. E(p, b) is the time of an
+exchange alone in which a process sends b bytes: a line (latency and bandwidth) fitted to exchanges of p processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from .results import row_of_entry
 from .sweeps import BenchRow, BenchSweep, grow_grid
 
-#: Ratio of the numbers of cells of successive blocks whose steps are timed without messages.
+#: Ratio of the numbers of cells of successive block sizes for which K is measured.
 CELLS_RATIO = 4
 
 
@@ -55,6 +55,8 @@ def list_block_sizes(size: tuple[int, int], min_cells: int) -> list[tuple[int, i
 
 
 class Prediction(NamedTuple):
+    """The predicted times per step, s: computation without messages, and exchange."""
+
     kernel: float
     exchange: float
 
@@ -84,7 +86,7 @@ def has_no_messages(row: BenchRow) -> bool:
 
 
 def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
-    """The value at x of a function that is linear in logarithms between the points and beyond the outermost ones."""
+    """The value at x of a function through the points, and beyond them, that is piecewise linear in logarithms."""
     if len(points) < 2:
         return math.nan
     (log_x, log_y) = np.log(np.array(sorted(points))).T
@@ -94,7 +96,7 @@ def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
 
 
 def fit_line(points: list[tuple[float, float]], x: float) -> float:
-    """The value at x of the straight line fitted to the points, but at least their smallest value."""
+    """The value at x of the straight line fitted to the points, but at least the smallest y of the points."""
     if len(points) < 2:
         return math.nan
     slope, intercept = np.polyfit(*np.array(points).T, 1)

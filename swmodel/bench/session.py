@@ -1,8 +1,8 @@
 """A sweep from the command line to the table: checks, measurements, results.json, table.md and figures.
 
 In each round every row gives one sample, so that a slow minute of the machine affects all rows alike. Each sample
-starts new processes, because waiting ranks would occupy cores in MPI's busy loop. Each round also measures the memory
-bandwidth of all cores with an in-place triad, 12 bytes per element.
+starts new processes, because ranks that wait in MPI would keep their cores busy. Each round also measures the memory
+bandwidth of all cores with an in-place triad, which moves 12 bytes per element.
 
 Reference: McCalpin, J. D. (1995), Memory bandwidth and machine balance in current high performance computers, IEEE
 TCCA Newsletter, December 1995, 19-25.
@@ -47,9 +47,9 @@ MATRIX_SIZE = 2048
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
-    """Run the sweep `name`; returns the exit code: 0, 4 if an answer is wrong, 3 if only other rows failed to run.
+    """Run the sweep `name`; returns the exit code: 0, or 4 if an answer is wrong, or 3 if rows only failed to run.
 
-    `options` (executors, nproc, transport, devices, sizes, steps, rounds) override the definition.
+    `options` (executors, nproc, transport, devices, sizes, steps, rounds) replace values of the definition.
     """
     rank_info = get_rank_info()
     if rank_info is not None and rank_info.size > 1:
@@ -103,7 +103,8 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 def prepare_folder(folder: Path, resume: bool, force: bool):
     """Create the folder of a sweep.
 
-    UsageError: it holds results, but neither `resume` nor `force` is given, or it holds none to resume.
+    Raises a UsageError if the folder holds results but neither `resume` nor `force` is true, or if there are no results
+    to resume.
     """
     has_results = (folder / results.RESULTS_FILE).exists()
     if resume and not has_results:
@@ -121,7 +122,8 @@ def prepare_folder(folder: Path, resume: bool, force: bool):
 def check_launcher(launcher: str):
     """Check that the program that starts several processes exists: the launcher, or mpiexec if it is empty.
 
-    SetupError: mpiexec or a package for MPI is missing. UsageError: the launcher cannot be parsed or does not exist.
+    Raises a SetupError if mpiexec or a package for MPI is missing, and a UsageError if the launcher is not a valid
+    command or does not exist.
     """
     try:
         program = (shlex.split(launcher) or [find_mpiexec()])[0]
@@ -132,7 +134,7 @@ def check_launcher(launcher: str):
 
 
 def print_plan(record: dict, folder: Path):
-    """Print the number of rows and what is skipped, and a warning if other programs are busy."""
+    """Print the number of rows, the rows that are skipped, and a warning if other programs use many cores."""
     sweep = record["definition"]
     samples = format_count(sweep["rounds"], "sample")
     click.echo(f"{sweep['title']}: {format_count(len(record['rows']), 'row')}, {samples} each, into {folder}")
@@ -149,9 +151,9 @@ def print_plan(record: dict, folder: Path):
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = ""):
-    """Measure the samples that the record lacks; write the record and print a message after each."""
+    """Measure the samples that the record lacks; after each sample write the record and print a message."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    reference_folder = Path(folder) / "reference"  # states of the executor `reference`, kept meanwhile
+    reference_folder = Path(folder) / "reference"  # states of the executor `reference`, kept until this function ends
     reference_folder.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
@@ -186,7 +188,7 @@ def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str)
     sample = result.pop("sample", None)
     entry |= {name: value for name, value in result.items() if value}
     if result.get("reason"):
-        entry |= {"state": results.FAILED, "samples": []}  # times of a failed row do not count
+        entry |= {"state": results.FAILED, "samples": []}  # the samples of a failed row are dropped
         return
     samples.append(sample | {"others": fraction_of_others})
     if len(samples) == rounds:
@@ -194,7 +196,7 @@ def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str)
 
 
 def find_reference_file(row: BenchRow, reference_folder: Path) -> Path:
-    """The file of the reference's state for the row's grid, precision and physics, computed at first use."""
+    """The file of the state of the reference for the grid, precision and physics of a row, computed at first use."""
     suffixes = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *suffixes, *row.settings])
     path = reference_folder.absolute() / f"{name}.npy"
@@ -233,7 +235,7 @@ def measure_peak(quick: bool) -> dict:
 
 
 def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
-    """Write the tables and figures of results into a folder; returns the files."""
+    """Write the tables and figures of results into a folder; returns the paths of the files."""
     from .figures import draw_figures
 
     with translate_os_errors(folder, "written"):
@@ -243,7 +245,7 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
 
 def report_files(files, output: Path | None) -> tuple[str, list[Path]]:
-    """The tables of the results in several files, and the files that were written into the folder `output`, if any."""
+    """The tables of the results in several files, and the paths of files written into the folder `output`, if any."""
     path_by_resolved_path = {  # a file that is named twice counts once
         Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files
     }

@@ -5,7 +5,7 @@ Every stepper runs with fractions of its largest stable time step. The error of 
     e² = sum [g (h - h')² + H (u - u')² + H (v - v')²] / sum [g (h' - H)² + H u'² + H v'²]
 
 with h', u', v' from `rk4` with a fifth of its largest step, all in double precision. Speeds are measured in the
-precision of the case, from samples in which the steppers take turns.
+precision of the case. The steppers take turns, so that a slow minute of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .text import format_markdown_table, format_number
 
 #: Model days of each case: in full, and with `--quick`.
 CASE_DAYS = {"jet": (4.0, 0.2), "double_gyre": (100.0, 4.0), "global_m2": (1.0, 0.1), "chile2010": (0.25, 0.05)}
-#: Fractions of the largest stable time step: the default, and two that show how the error depends on it.
+#: Fractions of the largest stable time step for ab2: the default, and two others that show how the error depends on it.
 STEP_FRACTIONS = (DT_SAFETY_FACTOR, 0.9, 0.3)
-#: The fraction for the truth.
+#: The fraction for the run of rk4 that counts as the truth.
 REFERENCE_STEP_FRACTION = 0.2
-#: Number of samples of a speed, and the shortest duration of each, s.
+#: Number of samples of a speed, and the shortest duration of a sample, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.3
 
 
@@ -44,7 +44,7 @@ class StepperResult(NamedTuple):
     dt: float  # s
     error: float
     model_days_per_second: float
-    speed_at_equal_error: float  # relative to that of ab2 with the time step that gives the same error
+    speed_at_equal_error: float  # relative to ab2 with at most this error
 
     @property
     def table_cells(self) -> list[str]:
@@ -59,6 +59,7 @@ def make_report(cases, quick: bool) -> str:
 
 
 def measure_case(case: str, days: float) -> list[StepperResult]:
+    """The results of all steppers in runs of `days` model days."""
     duration = days * 86400.0
     max_stable_dt = {stepper: find_max_stable_dt(case, stepper) for stepper in STEPPERS}
 
@@ -125,7 +126,7 @@ def measure_seconds_per_step(case: str, dt_by_stepper: dict[str, float]) -> dict
     for _ in range(N_SAMPLES):
         for stepper, model in models.items():
             times[stepper].append(time_steps(model, n_steps[stepper]) / n_steps[stepper])
-    return {stepper: float(np.median(found)) for stepper, found in times.items()}
+    return {stepper: float(np.median(samples)) for stepper, samples in times.items()}
 
 
 def time_steps(model: swmodel.Simulation, n_steps: int) -> float:
@@ -137,8 +138,9 @@ def time_steps(model: swmodel.Simulation, n_steps: int) -> float:
 
 
 def interpolate_dt(dt_and_error: list[tuple[float, float]], error: float) -> float:
-    """The time step that gives an error, by power laws between points (dt, error) in ascending order and beyond."""
+    """The time step that gives an error, from power laws between and beyond points (dt, error) in ascending order."""
     points = np.log(np.array(dt_and_error))
     index = int(np.clip(np.searchsorted(points[:, 1], math.log(error)), 1, len(points) - 1))
-    (x, y), (z, w) = points[index - 1], points[index]
-    return math.exp(x + (math.log(error) - y) * (z - x) / (w - y))
+    (log_dt, log_error), (next_log_dt, next_log_error) = points[index - 1], points[index]
+    log_error_ratio = math.log(error) - log_error
+    return math.exp(log_dt + log_error_ratio * (next_log_dt - log_dt) / (next_log_error - log_error))

@@ -18,7 +18,7 @@ WRITING_LABELS = {"none": "no files", "ends": "first and last state"}
 
 
 class BenchSweep(NamedTuple):
-    """The definition of a sweep, in full or quick, with the values from the command line."""
+    """The definition of a sweep, full or quick, in which values from the command line have replaced others."""
 
     name: str
     title: str
@@ -28,23 +28,23 @@ class BenchSweep(NamedTuple):
     rounds: int
     dtype: str = "float32"
     executors: tuple[str, ...] = ()  # empty: the fastest
-    reference: bool = False
-    one_core: bool = False
-    cpu: bool = True
-    gpu: bool = False
-    weak: bool = False
+    reference: bool = False  # whether the NumPy reference is measured too
+    one_core: bool = False  # whether each executor also has a row with one thread
+    cpu: bool = True  # whether rows run on CPUs
+    gpu: bool = False  # whether rows run on GPUs
+    weak: bool = False  # whether the grid grows with the number of blocks
     threads: int | None = None  # this and the following: as in BenchRow
     steps: int | None = None
     seconds: float = 60.0
     writing: tuple = ()
     transport: str = "mpi"
     devices: tuple[int, ...] = (1,)
-    variants: tuple = ()  # variants of each row except the reference: {attribute: value}
+    variants: tuple = ()  # {attribute of BenchRow: value} of each variant of each row; the reference has none
 
 
 @cache
 def read_toml(name: str) -> dict[str, Any]:
-    """The contents of a TOML file of the folder benchmarks/, in a checkout or in an installed package."""
+    """The contents of a TOML file in the folder benchmarks/ of a checkout or of an installed package."""
     folders = [Path(__file__).parents[level] / "benchmarks" for level in (2, 1)]
     return tomllib.loads(next(folder / name for folder in folders if (folder / name).is_file()).read_text())
 
@@ -57,7 +57,7 @@ def read_published_table() -> dict[str, Any]:
 def read_sweep(name: str, quick: bool = False, **options) -> BenchSweep:
     """The sweep `name`; `options` replace its values, unless they are None or empty.
 
-    On the sharded transport its numbers of processes become numbers of devices of one process, unless these are given.
+    On the sharded transport the numbers of processes of the definition become numbers of devices of one process.
     """
     values = dict(read_toml(f"sweeps/{name}.toml"))
     full_values, quick_values = values.pop("full"), values.pop("quick")
@@ -76,7 +76,7 @@ def read_sweep(name: str, quick: bool = False, **options) -> BenchSweep:
 
 @dataclass(frozen=True)
 class BenchRow:
-    """A row of a sweep, which is the task of a worker; all values can be written as JSON."""
+    """A row of a sweep: what the processes of a worker measure; all values can be written as JSON."""
 
     measure: str  # model, gradient, halo, output, start, ensemble or fft
     executor: str  # executor of the configuration; for transforms the reference is scipy.fft
@@ -143,7 +143,7 @@ class BenchRow:
 
 
 def grow_grid(nx: int, ny: int, factor: int) -> tuple[int, int]:
-    """The grid with `factor` times the cells: two similar factors multiply the axes, the larger the shorter."""
+    """A grid with `factor` times the cells: of two similar factors, the larger multiplies the shorter axis."""
     smaller = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
     larger = factor // smaller
     return (nx * smaller, ny * larger) if ny <= nx else (nx * larger, ny * smaller)

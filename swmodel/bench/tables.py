@@ -36,14 +36,14 @@ def describe_row(stats: RowStatistics) -> str:
 
 
 def seconds_per_step_without_files(stats: RowStatistics) -> float:
-    """Seconds per step of the same run without files; NaN for that run itself."""
+    """Seconds per step of the same run without files; NaN if this run writes no files."""
     names = *PROBLEM_FIELDS, "executor", "nproc", "devices", "threads"
     matching = stats.matching_rows(names, writing="none")
     return matching[0].seconds_per_step if matching and matching[0] is not stats else math.nan
 
 
 def speedup_over_separate_runs(stats: RowStatistics) -> float:
-    """Members times steps per second, relative to the row with most separate runs, one after the other."""
+    """Members times steps per second, relative to the row with the most separate runs, one after the other."""
     rows_of_runs = stats.matching_rows(("executor",), advance="runs")
     if not rows_of_runs:
         return math.nan
@@ -190,7 +190,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
     ),
 }
 
-#: The tables of the sweep `scaling`, and which rows they have.
+#: {table of the sweep `scaling`: function that tells whether the table has a row}.
 SCALING_TABLES: dict[str, Callable[[RowStatistics], bool]] = {
     "scaling": lambda stats: stats.row.measure == "model" and stats.row.nproc > 1,
     "kernel": lambda stats: has_no_messages(stats.row),
@@ -205,13 +205,14 @@ def make_report(records: list[dict]) -> str:
 
 
 def make_section(records: list[dict]) -> str:
+    """The title, the tables and the notes of results of the same sweep."""
     statistics_of_rows = [stats for record in records for stats in row_statistics(record)]
     has_machines, grids = len(records) > 1, {GRID[1](stats) for stats in statistics_of_rows}
     title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
     measure = records[0]["definition"]["measure"]
     tables_and_rows = [(name, statistics_of_rows) for name in (measure, *(["limits"] if measure == "model" else []))]
     if measure == "scaling":
-        tables_and_rows = [(name, list(filter(of, statistics_of_rows))) for name, of in SCALING_TABLES.items()]
+        tables_and_rows = [(name, list(filter(has_row, statistics_of_rows))) for name, has_row in SCALING_TABLES.items()]
     tables = [make_table(COLUMNS[name], table_rows, has_machines) for name, table_rows in tables_and_rows if table_rows]
     if measure == "scaling":
         tables += [
@@ -231,17 +232,18 @@ def make_section(records: list[dict]) -> str:
 
 
 def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowStatistics], has_machines: bool) -> str:
-    """One table, without empty columns; grids are listed only if they differ."""
+    """One table, without empty columns, and without the column of grids if all rows have the same grid."""
     if has_machines:
         columns = (("machine", lambda stats: stats.record["label"]), *columns)
-    cells_by_head = {head: [value(stats) for stats in statistics_of_rows] for head, value in columns}
-    if len(set(cells_by_head.get("grid", ()))) == 1:
-        del cells_by_head["grid"]
-    cells_by_head = {head: cells for head, cells in cells_by_head.items() if any(cells)}
-    return format_markdown_table(list(cells_by_head), list(zip(*cells_by_head.values(), strict=True)))
+    cells_by_header = {header: [value(stats) for stats in statistics_of_rows] for header, value in columns}
+    if len(set(cells_by_header.get("grid", ()))) == 1:
+        del cells_by_header["grid"]
+    cells_by_header = {header: cells for header, cells in cells_by_header.items() if any(cells)}
+    return format_markdown_table(list(cells_by_header), list(zip(*cells_by_header.values(), strict=True)))
 
 
 def make_notes(record: dict) -> list[str]:
+    """Lines below the tables: the machine, its bandwidth, disturbances, and rows that were skipped or failed."""
     machine, rounds, statistics_of_rows = record["machine"], record["definition"]["rounds"], row_statistics(record)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
     versions += f"; NVIDIA driver {machine['gpu_driver']}" if machine.get("gpu_driver") else ""

@@ -41,7 +41,7 @@ def format_gib(n_bytes: float) -> str:
 
 
 def format_markdown_table(headers: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table. Columns with the header "row" or "machine" are aligned to the left, all others to the right."""
+    """A Markdown table. Columns with the header "row" or "machine" are left-aligned, all others right-aligned."""
     columns = []
     for head, *cells in zip(headers, *rows, strict=True):
         width, is_left_aligned = max(2, *map(len, (head, *cells))), head in ("row", "machine")

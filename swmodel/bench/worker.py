@@ -1,6 +1,6 @@
 """The processes of one row: `run` starts them like `swmodel run`; each performs a task, and rank 0 sends the result.
 
-A task is {"row": ..., "do": "measure", "reference", "devices" or "triad", ...}.
+A task is a dict with the key "do" ("measure", "reference", "devices" or "triad") and others that `do_task` reads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .sweeps import BenchRow
 
 
 class WorkerError(Exception):
-    """A worker ended without a result; the message is the line of its output with the reason."""
+    """A worker ended without a result; the message is the line of its output that best explains why."""
 
 
 def make_command(row: BenchRow, launcher: str = "") -> list[str]:
@@ -35,7 +35,7 @@ def make_command(row: BenchRow, launcher: str = "") -> list[str]:
 
 
 def format_command(row: BenchRow, launcher: str = "") -> str:
-    """The command for the record, without paths of the machine."""
+    """The command as it is stored in the record, without folders of this machine."""
     return " ".join(Path(word).name for word in [*make_command(row, launcher), "TASK"])
 
 
@@ -80,7 +80,7 @@ def main(text: str):
     row, rank_info = BenchRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"
     if row.platform == "gpu" and rank_info is not None and not sharded:
-        own_device = str(rank_info.local_rank)  # the one with this rank's number on its node
+        own_device = str(rank_info.local_rank)  # the device whose number is that of this rank on its node
         if allowed_devices := [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]:
             own_device = allowed_devices[rank_info.local_rank % len(allowed_devices)]
         os.environ["CUDA_VISIBLE_DEVICES"] = own_device
