@@ -37,7 +37,7 @@ class RowStatistics:
             record, self.row.platform, self.row.n_blocks
         )
         self.memory_bytes = max(self.sample_values("memory_bytes"), default=0) or math.nan  # the most of any rank
-        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # per step, largest of all ranks
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # per rank and step
 
     @property
     def cores(self) -> int:

@@ -212,7 +212,9 @@ def make_section(records: list[dict]) -> str:
     measure = records[0]["definition"]["measure"]
     tables_and_rows = [(name, statistics_of_rows) for name in (measure, *(["limits"] if measure == "model" else []))]
     if measure == "scaling":
-        tables_and_rows = [(name, list(filter(has_row, statistics_of_rows))) for name, has_row in SCALING_TABLES.items()]
+        tables_and_rows = [
+            (name, [stats for stats in statistics_of_rows if has_row(stats)]) for name, has_row in SCALING_TABLES.items()
+        ]
     tables = [make_table(COLUMNS[name], table_rows, has_machines) for name, table_rows in tables_and_rows if table_rows]
     if measure == "scaling":
         tables += [
