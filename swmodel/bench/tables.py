@@ -213,7 +213,7 @@ def make_section(records: list[dict]) -> str:
     tables_and_rows = [(name, statistics_of_rows) for name in (measure, *(["limits"] if measure == "model" else []))]
     if measure == "scaling":
         tables_and_rows = [
-            (name, [stats for stats in statistics_of_rows if has_row(stats)]) for name, has_row in SCALING_TABLES.items()
+            (name, [stats for stats in statistics_of_rows if has(stats)]) for name, has in SCALING_TABLES.items()
         ]
     tables = [make_table(COLUMNS[name], table_rows, has_machines) for name, table_rows in tables_and_rows if table_rows]
     if measure == "scaling":

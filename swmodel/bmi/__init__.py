@@ -1,4 +1,4 @@
-"""The Basic Model Interface 2.0 of CSDMS: `Model`, by which frameworks and other models drive a run (docs/bmi.md)."""
+"""The Basic Model Interface 2.0 of CSDMS: the class `Model`, by which other programs drive a run (docs/bmi.md)."""
 
 from ..extras import require_package
 from ..parallel.environment import get_rank_info, prepare_environment

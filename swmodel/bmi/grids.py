@@ -1,4 +1,4 @@
-"""The grids of the interface: one for each location of the C-grid, whose nodes are the points of fields there."""
+"""The grids of the interface: one for each location of the C-grid; its nodes are the points of fields there."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LOCATIONS = ("centre", "u", "v", "corner")
 
 
 class GridFunctions(Bmi):
-    """The methods about grids.
+    """The methods of the interface about grids.
 
     The nodes of grid 0 are the centres of the cells of this process's block, those of grid 1 the middles of their east
-    faces, of grid 2 the middles of their north faces, and of grid 3 their north-eastern corners. Positions are in m on
-    a plane, in degrees on a sphere. A grid is `uniform_rectilinear`; with a rotated pole it is a
+    faces, those of grid 2 the middles of their north faces, and those of grid 3 their north-eastern corners. Positions
+    are in m on a plane and in degrees on a sphere. A grid is `uniform_rectilinear`; with a rotated pole it is a
     `structured_quadrilateral` of longitudes and latitudes. No edge or face crosses a periodic boundary or the boundary
     of the block.
 
-    UsageError: there is no such grid, a method asks for its z, or the caller's array has another size.
+    Methods raise a UsageError if there is no such grid, if z is requested, or if the caller's array has another size.
     """
 
     simulation: Any
@@ -35,14 +35,14 @@ class GridFunctions(Bmi):
         return LOCATIONS[grid]
 
     def _first_and_spacing(self, grid: int) -> list[tuple[float, float]]:
-        """The position of the first node and the spacing, along y and x."""
+        """Two pairs, along y and along x: position of the first node, and spacing."""
         x_axis, y_axis = axes(self.simulation.config.grid)
         block, offsets = self.simulation.block, LOCATION_OFFSETS[self._location(grid)]
         starts = zip((y_axis, x_axis), (block.y.start, block.x.start), offsets, strict=True)
         return [(axis.first + (start + offset) * axis.spacing, axis.spacing) for axis, start, offset in starts]
 
     def _node_coordinates(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
-        """x of the columns and y of the rows, or both of all nodes of a `structured_quadrilateral`."""
+        """x of each column and y of each row; for a `structured_quadrilateral`, x and y of each node."""
         if self.get_grid_type(grid) == "structured_quadrilateral":
             node_points = points(
                 self.simulation.config.grid, self._location(grid), *rows_and_columns(self.simulation.block, 0)
@@ -53,6 +53,7 @@ class GridFunctions(Bmi):
         return x + dx * np.arange(columns), y + dy * np.arange(rows)
 
     def _shape(self, grid: int) -> tuple[int, int]:
+        """The numbers of rows and columns."""
         self._location(grid)
         return self.simulation.block.shape
 
@@ -97,10 +98,11 @@ class GridFunctions(Bmi):
         return (rows - 1) * (columns - 1)
 
     def _node_numbers(self, grid: int) -> np.ndarray:
+        """The indices of the nodes [rows, columns]."""
         return np.arange(self.get_grid_size(grid)).reshape(self._shape(grid))
 
     def _edge_numbers(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the edges along x [rows, columns - 1], and along y [rows - 1, columns]."""
+        """The indices of the edges along x [rows, columns - 1], and of the edges along y [rows - 1, columns]."""
         rows, columns = self._shape(grid)
         along_x = np.arange(rows * (columns - 1)).reshape(rows, columns - 1)
         return along_x, along_x.size + np.arange((rows - 1) * columns).reshape(rows - 1, columns)
@@ -125,7 +127,7 @@ class GridFunctions(Bmi):
 
 
 def copy_into(buffer: np.ndarray, values: Any) -> np.ndarray:
-    """Copy values into the caller's buffer and return it. UsageError: it has another size."""
+    """Copy values into the caller's buffer and return the buffer; a UsageError if its size differs."""
     values = np.asarray(values)
     if np.size(buffer) != values.size:
         raise UsageError(f"the array has {np.size(buffer)} elements, but {values.size} are needed")

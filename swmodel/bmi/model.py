@@ -16,7 +16,7 @@ from .values import VariableFunctions
 
 
 class Model(VariableFunctions):
-    """A run with the Basic Model Interface 2.0: `initialize`, `update`, values by standard names, `finalize`.
+    """A run with the Basic Model Interface 2.0: `initialize`, `update`, access to values by standard names, `finalize`.
 
         model = swmodel.bmi.Model(forcings=["wind_x", "wind_y"])
         model.initialize("config.toml")
@@ -27,11 +27,11 @@ class Model(VariableFunctions):
     writes no files; use methods of `simulation` for that, such as `write_restart` and `dataset`.
 
     Args:
-        forcings: those of wind_x, wind_y, u10, v10 and air_pressure that are inputs. They start with the values of the
-            configuration, or with zero if these vary in time, and keep the values that were set last.
+        forcings: the inputs among wind_x, wind_y, u10, v10 and air_pressure. They start with the values of the
+            configuration, or with zero if that varies them in time, and keep the values that the caller set last.
 
     Attributes:
-        simulation: the `swmodel.Simulation`. UsageError: `initialize` has not been called.
+        simulation: the `swmodel.Simulation`; a UsageError before `initialize` and after `finalize`.
     """
 
     def __init__(self, forcings: Iterable[str] = ()):
@@ -47,7 +47,7 @@ class Model(VariableFunctions):
         return self._simulation
 
     def initialize(self, config_file: str) -> None:
-        """Create the model from a configuration file or the name of a case. ConfigError: it cannot be used."""
+        """Create the model from a configuration file or the name of a case; a ConfigError if it is invalid."""
         config = swmodel.load(config_file)
         run_config = config.model_copy(
             update={"input": config.input.model_copy(update=dict.fromkeys(self.forcings, ""))}
@@ -60,18 +60,19 @@ class Model(VariableFunctions):
         functions = {name: constant_in_time(values) for name, values in self._forcing_values.items()}
         self._simulation = swmodel.Simulation(run_config, fields=functions)
         initial_fields = self._simulation.scheme.initial_fields
-        self._items = variables_of_run(self._simulation.config, initial_fields, self.forcings)
+        self._variables_of_run = variables_of_run(self._simulation.config, initial_fields, self.forcings)
         self._pointers = {}
 
     def update(self) -> None:
-        """Take a time step. NumericalError: the solution blew up."""
+        """Take a time step; a NumericalError if the solution blew up."""
         self._advance(steps=1)
 
     def update_until(self, time: float) -> None:
-        """Take time steps until a time, s, is reached or passed. UsageError: the time lies in the past."""
+        """Take time steps until a time, s, is reached or passed; a UsageError if the time is in the past."""
         self._advance(until=float(time))
 
     def _advance(self, **length: Any) -> None:
+        """Advance by `steps` or `until` a time, after reading what callers wrote into memory of `get_value_ptr`."""
         simulation = self.simulation
         self._read_pointers()
         simulation.advance(**length)
@@ -102,4 +103,4 @@ class Model(VariableFunctions):
 
 def constant_in_time(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
     """A function of points and time that returns these values of the whole grid at all times."""
-    return lambda at, t: values[at.j, at.i]
+    return lambda points, time: values[points.j, points.i]

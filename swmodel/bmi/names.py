@@ -1,4 +1,4 @@
-"""The variables of the interface: CSDMS Standard Names, and the fields of the model for which they stand."""
+"""The variables of the interface: CSDMS Standard Names, and the fields of the model that they name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..ocean.table import variable_in_run
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-THICKNESS_NAME, LEVEL = "sea_water__depth", "sea_surface__elevation"
+THICKNESS_NAME, SEA_LEVEL_NAME = "sea_water__depth", "sea_surface__elevation"
 VELOCITY_NAMES = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
 AIR_PREFIX = "sea_surface_air"
 
-#: Fields that are computed from the state, and constant fields.
+#: {field: standard name} of fields that are computed from the state, and of constant fields.
 DERIVED_NAMES = {"zeta": "sea_water_flow__z_component_of_vorticity", "speed": "sea_water_flow__speed"}
 CONSTANT_NAMES = {
     "depth": "sea_bottom_surface__elevation",
     "mask": "earth_surface_ocean__area_fraction",
     "cell_area": "model_grid_cell__area",
 }
-#: The coefficients that a caller may change between steps.
+#: {coefficient: standard name} of the coefficients that a caller may change between steps.
 FORCING_NAMES = {
     "wind_x": f"{AIR_PREFIX}_flow__x_component_of_shear_stress",
     "wind_y": f"{AIR_PREFIX}_flow__y_component_of_shear_stress",
@@ -38,10 +38,10 @@ class InterfaceVariable(NamedTuple):
     Attributes:
         field: the name of the field.
         location: its location on the C-grid.
-        units: in the notation of UDUNITS.
-        dtype: the type of its values.
+        units: units in the notation of UDUNITS.
+        dtype: the type of the values.
         kind: state, derived, constant or forcing.
-        is_input, is_output: whether callers may set it, and read it.
+        is_input, is_output: whether callers may set the variable, and whether they may read it.
     """
 
     field: str
@@ -57,7 +57,7 @@ def variables_of_run(config: Config, initial: Iterable[str], forcings: Iterable[
     """The variables of a run, by standard name.
 
     Args:
-        initial: the fields that `Simulation.set` accepts: eta, u, v and tracers.
+        initial: names of the fields that `Simulation.set` accepts: eta, u, v and tracers.
         forcings: the keys of FORCING_NAMES that are inputs.
     """
     dtype, constant_fields = config.run.dtype, static_fields(config)
@@ -71,7 +71,7 @@ def variables_of_run(config: Config, initial: Iterable[str], forcings: Iterable[
 
     return {
         THICKNESS_NAME: make_variable("h", "state", True),
-        LEVEL: make_variable("sea_level", "state", is_level_input),
+        SEA_LEVEL_NAME: make_variable("sea_level", "state", is_level_input),
         **{name: make_variable(field, "state", True) for field, name in (VELOCITY_NAMES | tracers).items()},
         **{name: make_variable(field, "derived") for field, name in DERIVED_NAMES.items()},
         **{name: make_variable(field, "constant") for field, name in CONSTANT_NAMES.items()},

@@ -16,26 +16,28 @@ from .names import InterfaceVariable
 
 
 class Pointer(NamedTuple):
-    """The memory that was handed to a caller, and its values when the model last read or wrote it."""
+    """The memory that a caller holds, and its values when the model last read or wrote this memory."""
 
     memory: np.ndarray
     last_values: np.ndarray
 
 
 class VariableFunctions(GridFunctions):
-    """The methods about variables. Their values are flat arrays, rows from south to north, of this process's block.
+    """The methods of the interface about variables.
 
-    On land h is the resting depth, all else zero. UsageError: no such variable, no input, or an array of another size.
+    Values are flat arrays of this process's block, with rows from south to north. On land the thickness h is the
+    resting depth, and all other variables are zero. Methods raise a UsageError if there is no such variable, if the variable to
+    set is not an input, or if an array has another size.
     """
 
-    _items: dict[str, InterfaceVariable]
-    _forcing_values: dict[str, np.ndarray]  # of the whole grid, by name of the coefficient
+    _variables_of_run: dict[str, InterfaceVariable]  # by standard name
+    _forcing_values: dict[str, np.ndarray]  # [y, x] of the whole grid, by name of the coefficient
     _pointers: dict[str, Pointer]
 
     @property
     def _variables(self) -> dict[str, InterfaceVariable]:
-        """The variables of the run, by name. UsageError: there is no model yet."""
-        return self._items if self.simulation else {}
+        """The variables of the run, by standard name; a UsageError if there is no model yet."""
+        return self._variables_of_run if self.simulation else {}
 
     def _variable(self, name: str) -> InterfaceVariable:
         if name not in self._variables:
@@ -74,7 +76,7 @@ class VariableFunctions(GridFunctions):
         return self.get_var_itemsize(name) * self.get_grid_size(self.get_var_grid(name))
 
     def _values(self, name: str) -> np.ndarray:
-        """The current values of a variable, flat."""
+        """The current values of a variable on this block, as a flat array."""
         item, model = self._variable(name), self.simulation
         rows, columns = rows_and_columns(model.block, 0)
         if item.kind == "forcing":
@@ -87,8 +89,8 @@ class VariableFunctions(GridFunctions):
 
     def _set_field(self, name: str, values: np.ndarray) -> None:
         """Set an input variable to values [y, x] of this block."""
-        field, model = self._items[name].field, self.simulation
-        if self._items[name].kind == "forcing":
+        field, model = self._variables_of_run[name].field, self.simulation
+        if self._variables_of_run[name].kind == "forcing":
             self._forcing_values[field][...] = gather_field(values, name, model.transport)
             model.renew_forcing()
         elif field == "h":
@@ -97,11 +99,11 @@ class VariableFunctions(GridFunctions):
             model.set(**{"eta" if field == "sea_level" else field: local(values)})
 
     def _read_pointers(self) -> None:
-        """Set the input variables whose memory a caller has changed on any process."""
+        """Set the input variables for which a caller on any process has changed the memory."""
         changed_here = [
             name
             for name, (memory, last_values) in self._pointers.items()
-            if self._items[name].is_input and not np.array_equal(memory, last_values)
+            if self._variables_of_run[name].is_input and not np.array_equal(memory, last_values)
         ]
         changed_by_rank = self.simulation.transport.allgather(changed_here) if self._pointers else []
         changed = {name: self._pointers[name].memory.copy() for names in changed_by_rank for name in names}
@@ -120,10 +122,11 @@ class VariableFunctions(GridFunctions):
         return copy_into(dest, self._values(name))
 
     def get_value_ptr(self, name: str) -> np.ndarray:
-        """Memory that holds the current values of a variable after each call; that of outputs is read-only.
+        """Memory that holds the current values of a variable after each call; it is read-only unless this is an input.
 
-        It is a copy, because JAX owns the state. What a caller writes into it is read before the next step, and before
-        another value is read. Thickness and level of the water are the same field, so write only one of them.
+        The memory is a copy, because JAX owns the state. The model reads what a caller has written into it before the
+        next step, and before it reads or sets other values. Thickness and sea level are the same field, so write only
+        one of them.
         """
         self._variable(name)
         if name not in self._pointers:
@@ -131,7 +134,7 @@ class VariableFunctions(GridFunctions):
             values = self._values(name)
             self._pointers[name] = Pointer(values, values.copy())
         view = self._pointers[name].memory.view()
-        view.flags.writeable = self._items[name].is_input
+        view.flags.writeable = self._variables_of_run[name].is_input
         return view
 
     def get_value_at_indices(self, name: str, dest: np.ndarray, inds: np.ndarray) -> np.ndarray:
@@ -154,7 +157,7 @@ class VariableFunctions(GridFunctions):
         self.set_value(name, values)
 
     def _checked_indices(self, name: str, inds: Any) -> np.ndarray:
-        """The indices as an array. UsageError: one is no whole number or is outside the grid."""
+        """The indices as an array; a UsageError if an index is not a whole number or is outside the grid."""
         indices, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
         if indices.size and not (indices.dtype.kind in "iu" and indices.min() >= 0 and indices.max() < size):
             raise UsageError(f"{name}: indices must be whole numbers from 0 to {size - 1}")

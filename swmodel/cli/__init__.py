@@ -1,6 +1,6 @@
 """The program `swmodel`: a group of commands.
 
-Beyond click, a command imports what it needs only when it runs, so that `--help` is fast and needs neither JAX nor MPI.
+A command imports slow packages, such as JAX and NumPy, only when it runs, so that `--help` is fast and needs no MPI.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .verify import verify
 __all__ = ["main"]
 
 
-#: Length limit of a command's summary in the help, so large that no summary is cut.
+#: Largest length of the summary of a command in the help, so large that no summary is cut.
 MAX_SUMMARY_CHARACTERS = 1000
-#: The commands in the help, under the heading of their purpose.
+#: {heading in the help: the commands below it}.
 COMMAND_GROUPS = {
     "Run": (run, resume, init, cases, grid),
-    "Look": (plot, animate, view, info, export),
+    "Show results": (plot, animate, view, info, export),
     "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient, verify),
     "Set up": (doctor, bench),
 }
@@ -71,7 +71,7 @@ class CommandGroup(click.Group):
 
 
 def report_error(error: BaseException) -> int:
-    """Print the error, unless the reader of stdout has gone; returns the exit code."""
+    """Print the error, unless the reader of stdout has closed it; returns the exit code."""
     if isinstance(error, streams.StdoutClosedError):
         return streams.EXIT_STDOUT_CLOSED
     print_error(error)
@@ -79,7 +79,7 @@ def report_error(error: BaseException) -> int:
 
 
 def set_debug(ctx, parameter, enabled):
-    """Let this process and the processes that it starts print tracebacks."""
+    """Make this process, and the processes that it starts, print tracebacks of errors."""
     if enabled:
         os.environ["SWMODEL_DEBUG"] = "1"
 
@@ -93,7 +93,7 @@ def main(context):
 
     Start with: swmodel run jet
     """
-    if context.invoked_subcommand != worker.name:  # its ranks check them in `connect_ranks`
+    if context.invoked_subcommand != worker.name:  # the launcher or `connect_ranks` checks the flags of ranks
         environment.check_xla_flags()
 
 

@@ -8,11 +8,11 @@ from ..errors import UsageError
 from . import options
 from .start import start_task
 
-#: The section to add to a configuration that has none.
+#: An example of the section [assimilation], printed for a configuration without it; LETKF_TEMPLATE adds keys for letkf.
 ASSIMILATION_TEMPLATE = """\
-# Settings to start from; with them in my.toml: swmodel assimilate my.toml
+# Add these settings to my.toml, then run: swmodel assimilate my.toml
 [assimilation]
-observations = "observations.nc"  # yours: docs/assimilation.md describes the file
+observations = "observations.nc"  # your file; docs/assimilation.md describes its format
 controls = ["eta"]                # or u, v, depth, wind_x, linear_drag, viscosity, ...
 sigma_eta = {sigma_eta:g}  # m, standard deviation of the errors of the first guess
 length = {length:g}  # m, correlation length of these errors
@@ -46,7 +46,8 @@ def assimilate(force, memory, resume, **arguments):
     state and coefficients are the first guess.
 
     With letkf, an ensemble Kalman filter, random members are drawn from the first guess and its errors. Every
-    assimilation.cycle_steps they are analysed with the observations nearer than assimilation.localisation.
+    assimilation.cycle_steps steps they are corrected by the observations that are nearer than
+    assimilation.localisation.
 
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
@@ -58,7 +59,7 @@ def assimilate(force, memory, resume, **arguments):
         method = config.assimilation.method
         for name in ("members", "seed"):
             if arguments[name] is not None and method != "letkf":
-                raise UsageError(f"--{name}: an option of letkf; give --method letkf, or leave it out")
+                raise UsageError(f"--{name} is an option of letkf; add --method letkf, or leave --{name} out")
         if config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
             click.echo((ASSIMILATION_TEMPLATE + LETKF_TEMPLATE * (method == "letkf")).format(**template_values(config)))
         check_assimilation(config)

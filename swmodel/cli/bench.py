@@ -26,19 +26,19 @@ SWEEPS = {
 COUNT_LIST = number_list_type("N,N,...", parse_positive_integer)
 GRID_SIZE = number_list_type("NXxNY", parse_positive_integer, "x")
 
-#: The commands that the short help lists, those that most users need.
+#: The commands that most users need, which the short help lists.
 SHORT_HELP_COMMANDS = ("table", "compare")
 
 
 class BenchGroup(click.Group):
-    """A group whose help lists SHORT_HELP_COMMANDS, and with --help-all all commands."""
+    """A group whose help lists SHORT_HELP_COMMANDS, or with --help-all all commands."""
 
     def list_commands(self, ctx):
         names, all_listed = super().list_commands(ctx), ctx.meta.get("bench.all", True)
         return [name for name in names if all_listed or name in SHORT_HELP_COMMANDS]
 
     def get_help(self, ctx):
-        """The help with SHORT_HELP_COMMANDS, unless `bench.all` is set."""
+        """The help with SHORT_HELP_COMMANDS, or with all commands after --help-all (`bench.all`)."""
         ctx.meta.setdefault("bench.all", False)
         return super().get_help(ctx)
 
@@ -78,8 +78,8 @@ sweep_options = combine_options(
     click.option("--nproc", type=COUNT_LIST, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
     click.option("--devices", type=COUNT_LIST, help="Numbers of devices per process, for sharded."),
-    click.option("--size", "sizes", type=GRID_SIZE, multiple=True, help="Grid to use instead; repeatable."),
-    click.option("--oversubscribe", is_flag=True, help="Allow more processes than cores; such rows are marked."),
+    click.option("--size", "sizes", type=GRID_SIZE, multiple=True, help="Size of the grid; repeatable."),
+    click.option("--oversubscribe", is_flag=True, help="Allow more processes than cores; reports mark such rows."),
     click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps per sample."),
     click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples per row."),
     output_option("DIR", "Folder for the results."),
@@ -87,12 +87,14 @@ sweep_options = combine_options(
     click.option("--force", is_flag=True, help="Replace existing results in the folder."),
     click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
     click.option(
-        "--launcher", metavar="COMMAND", default="", help='Command that starts processes, instead of mpiexec: "srun".'
+        "--launcher", metavar="COMMAND", default="", help='Command that starts processes, such as "srun".  [mpiexec]'
     ),
 )
 
 
 def add_sweep(name: str, text: str):
+    """Add the command that runs the sweep `name`; `text` is its help."""
+
     @sweep_options
     def command(**options):
         from ..bench.session import run_sweep
@@ -123,7 +125,7 @@ def steppers(cases, quick):
 @click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=PATH)
 @output_option("DIR", "Folder for report.md and figures.")
 def report(files, output):
-    """Write one table, and figures, of several results.
+    """Report several results in one table, with figures.
 
     The results may come from several machines and several sweeps.
     """
@@ -141,7 +143,7 @@ def report(files, output):
 def compare(old, new):
     """Show what became faster or slower.
 
-    The command prints medians and spread of two results, and marks the differences that exceed the noise.
+    The command prints medians and spreads of two results, and marks the differences that exceed the noise.
     """
     from ..bench.compare import compare_report
     from ..bench.results import read_record

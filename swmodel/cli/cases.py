@@ -30,7 +30,7 @@ def cases(case):
 
 
 def describe_case(source: str) -> str:
-    """What a case is about, and its own options as they are written in a configuration file."""
+    """The description of a case, and the options that only this case has, as in a configuration file."""
     from .. import cases as registry
     from ..config.loading.load import gather_sources
     from ..config.loading.merge import merge

@@ -9,7 +9,7 @@ import click
 from . import options
 from .start import start_task
 
-#: Default number of steps of a check, small enough that the run is not yet chaotic.
+#: Default number of steps of a check, so small that the run has not yet become chaotic.
 DEFAULT_STEPS = 50
 
 
@@ -40,7 +40,7 @@ def check_gradient(memory, file, **arguments):
     arguments["dtype"] = arguments["dtype"] or "float64"
     if not (arguments["steps"] or arguments["days"]):
         arguments["steps"] = str(DEFAULT_STEPS)
-    arguments["force"] = arguments["force"] or arguments["output"] is None  # the default folder may be overwritten
+    arguments["force"] = arguments["force"] or arguments["output"] is None  # replaces the default folder
 
     def task_options(config):
         from ..errors import FilesError

@@ -40,8 +40,8 @@ def ensemble(settings, perturbations, **arguments):
       viscosity          the logarithm of its factor            not allowed
 
     Processes (--nproc) or devices (--devices) share the members. This changes neither the random numbers nor, with
-    native, a single bit of the results. The command writes ensemble.nc with mean, spread, some members, and time series
-    of all. With --from all members start from perturbations of one spun-up state.
+    native, a single bit of the results. The command writes ensemble.nc with mean, spread, fields of some members, and
+    time series of all members. With --from all members start from perturbations of the same state.
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
@@ -52,7 +52,7 @@ def ensemble(settings, perturbations, **arguments):
     )
 
 
-# Help does not list --layout: `ensemble.settings.problems` refuses it, and says why.
+# The help does not list --layout, which `ensemble.settings.problems` refuses with a reason.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 
@@ -68,8 +68,8 @@ def perturbation_overrides(texts) -> list[str]:
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
         if values.keys() & set(keys) or not numbers[0].strip("0."):
-            raise UsageError(f"--perturb {text}: {name} is given twice, or its SIZE is 0, which perturbs nothing")
+            raise UsageError(f"--perturb {text}: {name} is repeated, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
-            numbers.append("0")  # without LENGTH one number for the whole domain, whatever the configuration has
+            numbers.append("0")  # without LENGTH the change is uniform, even if the configuration has a length
         values |= zip(keys, numbers, strict=False)
     return [f"ensemble.{key}={number}" for key, number in values.items()]

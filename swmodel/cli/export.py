@@ -24,8 +24,9 @@ def export(path, target, names, record, time, member, crs):
     swmodel export outputs/flood maxima.tif
     swmodel export outputs/flood extent.gpkg
 
-    Without --field a GeoTIFF has all largest values and times of arrival of the run, and the flood hazard rating
-    h (speed + 0.5 m/s) of flooded land. The extent is the land that was dry at the start and had water.
+    Without --field a GeoTIFF has all largest values and times of arrival of the run. If a run with drying has the
+    largest h and speed, the hazard rating h (speed + 0.5 m/s) of flooded land is added. The extent is the land that
+    was dry at the start and became wet.
     """
     from ..plotting.export import export as write_export
 

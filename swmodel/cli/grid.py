@@ -37,7 +37,7 @@ from .options import PATH, get_command_line, number_list_type
 )
 @click.option("--crs", metavar="EPSG:CODE", help="Projected coordinate reference system of the grid, in m.  [degrees]")
 @click.option("--keep", metavar="LON,LAT", type=number_list_type("LON,LAT"), multiple=True,
-              help="Keep the cut-off sea at this place (X,Y with --crs); repeatable.")  # fmt: skip
+              help="Keep the sea at this position although it is cut off (X,Y with --crs); repeatable.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an existing grid file and its picture.")
 def grid(target, relief, force, **request):
     """Make depth and mask of a region from a relief of the Earth.
@@ -51,11 +51,11 @@ def grid(target, relief, force, **request):
     swmodel run sea -s grid.file=earth.nc
 
     The command writes a file for `grid.file`, and a picture of it. A cell is water if at least half of it is sea; its
-    depth is the mean over its sea. The grid keeps straits and isthmuses that are narrower than a cell. Small seas that
+    depth is the mean over that sea. The grid keeps straits and isthmuses that are narrower than a cell. Small seas that
     are cut off, and bays of one cell, become land; the command lists them. With --land-up-to, low land connected with
     the sea has a negative depth, for runs with drying.active. With --pole, the longitudes and latitudes of the region
-    are relative to that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a
-    pole that lies on land. With --crs the cells are squares in m of that projection.
+    are relative to that pole: -42,76 and its antipode are on land, so the grid covers all oceans. A region may end at a
+    pole that is on land. With --crs the cells are squares on the plane of that projection.
     """
     from ..files.relief import GridRequest, make_grid
     from ..plotting import plot_grid

@@ -23,7 +23,7 @@ def info(path, kernel, verify):
     from .. import cases
 
     if kernel and verify:
-        raise click.UsageError("--kernel describes a configuration, --verify checks files: give only one of them")
+        raise click.UsageError("--kernel describes a configuration, --verify checks files: choose one of them")
     if kernel:
         print_kernel(str(path))
     elif verify:

@@ -23,7 +23,7 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return interrupt.INTERRUPT_MESSAGE
     if isinstance(error, FormattedError) or exit_code(error) in (0, EXIT_STOPPED):
-        return str(error)  # already complete; or no error: there was nothing to do, or the user stopped the run
+        return str(error)  # complete, or no error: the run was already complete, or the user stopped it
     if is_out_of_memory(error):
         reason = first_line(error)
         return f"Error: not enough memory: {reason}; use fewer cells or members, more nodes, or run.dtype=float32"
@@ -38,7 +38,7 @@ def first_line(error: Exception) -> str:
 
 
 def print_error(error: BaseException):
-    """Print the error on stderr; with SWMODEL_DEBUG, its traceback too."""
+    """Print the error on stderr, and its traceback if SWMODEL_DEBUG is set."""
     if os.environ.get("SWMODEL_DEBUG"):
         traceback.print_exception(error)
     print(format_error(error), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The options that commands share, and the configuration keys that options set."""
+"""The options that several commands share, and the configuration keys that they set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEY_OF_OPTION = {
     "seed": "ensemble.seed",
     "write_members": "ensemble.write",
 }
-#: NAME of --perturb -> the keys of [ensemble] for SIZE and LENGTH.
+#: {NAME of --perturb: the keys of [ensemble] for SIZE and LENGTH}.
 PERTURBATION_KEYS = {
     "initial.eta": ("initial_eta", "initial_eta_length"),
     "wind": ("wind", "wind_length"),
@@ -47,12 +47,12 @@ def overrides_from_options(settings, options) -> list[str]:
 
 
 def reword_for_options(problem: str) -> str:
-    """A message about `-s run.nproc=0`, reworded for the option `--nproc 0`."""
+    """A message about `-s run.nproc=0` becomes one about `--nproc 0`, the option that the user typed."""
     for option, key in KEY_OF_OPTION.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
     for name, keys in PERTURBATION_KEYS.items():
-        for key, words in zip(keys, ("", "SIZE,"), strict=False):
-            problem = problem.replace(f"-s ensemble.{key}=", f"--perturb {name}={words}")
+        for key, prefix in zip(keys, ("", "SIZE,"), strict=False):
+            problem = problem.replace(f"-s ensemble.{key}=", f"--perturb {name}={prefix}")
     return problem
 
 
@@ -62,7 +62,7 @@ def get_command_line() -> str:
 
 
 class ParsedType(click.ParamType):
-    """A click type that converts a text by a function, which raises ValueError with a reason if it cannot."""
+    """A click type that converts a text by the function `parse`, which raises a ValueError for an unsuitable text."""
 
     def __init__(self, name: str, parse: Callable):
         self.name, self.parse = name, parse
@@ -136,21 +136,21 @@ def option_aliases(**aliases: str) -> dict:
 settings = click.option(
     "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key; repeatable."
 )
-layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, as 2x3.  [that with the shortest halos]")
+layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, such as 2x3.  [shortest halos]")
 executor = click.option(
     "--executor", metavar="NAME", help="What computes the steps: native, cuda, xla or reference.  [the fastest]"
 )
 quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor a summary.")
 walltime = click.option(
-    "--walltime", metavar="TIME", help='Stop before this wall-clock time is over, resumable: "2 h", "90 min".'
+    "--walltime", metavar="TIME", help='Stop within this wall-clock time, resumable: "2 h", "90 min".'
 )
 memory = click.option(
     "--memory",
     type=ParsedType("memory", parse_memory),
     metavar="SIZE",
-    help='Memory that a process may use, as "4GB".  [half of the free memory]',
+    help='Memory that a process may use, such as "4GB".  [half of the free memory]',
 )
-#: How blocks exchange halos, and on how many devices.
+#: The options for the exchange of halos and for devices.
 distributed_options = combine_options(
     click.option(
         "--transport", metavar="NAME", help="How blocks exchange halos: serial, mpi or sharded.  [by nproc and devices]"

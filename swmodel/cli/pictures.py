@@ -78,7 +78,9 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
     Without options the picture of a folder shows
       tides           amplitude and phase, if the run has analysed them
       highest water   and times of arrival, if the run has recorded them
-      ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
+      ensembles       mean and spread
+      sensitivities   all maps
+      assimilations   maps and curves of the result
       other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
     Each kind of FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges
@@ -97,18 +99,18 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
     """
     from .. import plotting
 
-    given_options = {
+    typed_options = {
         parameter.name: parameter.opts[-1]
         for parameter in context.command.params
         if parameter.name not in ("path", "output", "kind")
         and context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE
     }
-    kind = kind or (STATIONS if names or observed else default_picture(path, given_options))
-    usable = OPTIONS_OF_PICTURE.get(kind, given_options)
-    if unusable := sorted(option for name, option in given_options.items() if name not in usable):
-        raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(unusable)}")
+    kind = kind or (STATIONS if names or observed else default_picture(path, typed_options))
+    allowed = OPTIONS_OF_PICTURE.get(kind, typed_options)
+    if refused := sorted(option for name, option in typed_options.items() if name not in allowed):
+        raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(refused)}")
     if kind == STATIONS and len(fields) > 1:
-        raise click.UsageError("the picture of stations.nc shows one field; give --field once")
+        raise click.UsageError("the picture of stations.nc shows one field; use --field once")
     colour_range, overlays = colour_range_and_overlays(**style | ({"drifters": True} if kind == DRIFTERS else {}))
     if kind == DIAGNOSTICS:
         picture = plotting.plot_diagnostics(path, output)
@@ -125,15 +127,15 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
         file = path / HARMONICS if kind == HARMONICS and is_run_folder(path) else path
         picture = plotting.plot(file, fields or None, record, time, output, member, colour_range, overlays)
     click.echo(f"Wrote {picture}")
-    shown = {kind} if kind else {*SNAPSHOT_FILES}
-    other_files = [name for name in PICTURE_FILES if name not in shown and (path / name).exists()]
-    if other_files and not given_options:
+    drawn_files = {kind} if kind else {*SNAPSHOT_FILES}
+    other_files = [name for name in PICTURE_FILES if name not in drawn_files and (path / name).exists()]
+    if other_files and not typed_options:
         click.echo(f"For more pictures: swmodel plot {path}/FILE, with FILE one of {', '.join(other_files)}")
 
 
 #: The kind of picture that shows the highest water and the times of arrival.
 MAXIMA = "maxima"
-#: The parameters of `plot` that each kind of picture takes; kinds that are not listed take all of them.
+#: {kind of picture: the parameters of `plot` that it takes}; other kinds take all parameters.
 OPTIONS_OF_PICTURE = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names", "observed"),
@@ -141,25 +143,25 @@ OPTIONS_OF_PICTURE = {
     MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
-#: Parameters for a map of one record; if one is given, a folder is not drawn as a picture of tides.
+#: Parameters for a map of one record; if the user types one of them, the picture of a folder does not show tides.
 RECORD_OPTIONS = {"record", "time", "arrows", "wind", "drifters", "contours"}
 #: The files of a run folder that `plot` can draw.
 PICTURE_FILES = (*SNAPSHOT_FILES, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
-def default_picture(path, given_options) -> str:
-    """The kind of picture of a path: the name of a file, or MAXIMA, or "" for the fields of a folder."""
+def default_picture(path, typed_options) -> str:
+    """The kind of picture for a path: the name of a file, MAXIMA, or "" for the fields in a folder."""
     if not is_run_folder(path):
         return path.name
-    if given_options.keys() & {"fields", "member"}:
+    if typed_options.keys() & {"fields", "member"}:
         return ""
-    if (path / HARMONICS).is_file() and not given_options.keys() & RECORD_OPTIONS:
+    if (path / HARMONICS).is_file() and not typed_options.keys() & RECORD_OPTIONS:
         return HARMONICS
     output_options = read_config_tables(path).get("output", {})
     has_maxima = output_options.get("maxima") or output_options.get("arrival", "none") != "none"
     if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES):
         return MAXIMA
-    return DRIFTERS if (path / DRIFTERS).is_file() and not given_options else ""
+    return DRIFTERS if (path / DRIFTERS).is_file() and not typed_options else ""
 
 
 def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contours):
@@ -212,7 +214,8 @@ def view(path, fields, output, open_browser):
     swmodel view outputs/jet
     swmodel view outputs/jet --field q --field v --output jet.html --no-open
 
-    The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta and speed.
+    The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta, speed and
+    the highest water, as far as the run has them.
     Without a terminal or a screen, for example over ssh, the command only prints the path.
     """
     from ..plotting import view as write_page
@@ -224,7 +227,7 @@ def view(path, fields, output, open_browser):
 
 
 def has_screen() -> bool:
-    """Whether the user works at a terminal of this machine, and sees the windows that the machine opens."""
+    """Whether the user works at a terminal of this machine and can see windows that it opens."""
     has_display = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
     return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 
@@ -236,9 +239,9 @@ def has_screen() -> bool:
 @time_option()
 @click.option("--mean", is_flag=True, help="Average over the records.")
 @click.option("--budget", is_flag=True, help="Add the budget: how each term of the equations changes the spectra.")
-@output_option("FILE.nc", "File for the spectra; the picture is written to the same folder.")
+@output_option("FILE.nc", "File for the spectra; the picture is FILE.png.")
 def spectra(path, names, record, time, mean, budget, output):
-    """Compute spectra and budgets of a run in a sea without land.
+    """Compute spectra and budgets of a run without land.
 
     \b
     swmodel spectra outputs/turbulence

@@ -1,4 +1,4 @@
-"""The work of one process of a run, which runs alone or is one of the ranks that mpiexec or srun started."""
+"""The work of one process of a task: of the only process, or of one of the ranks that mpiexec or srun started."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .tasks import NON_RESUMABLE_TASKS, TaskSpec
 @click.argument("directory", type=PATH)
 @click.argument("command_line")
 @click.option("--restart", metavar="FILE", help="Continue from this restart file.")
-@click.option("--task", default="run", help="What to compute.")
+@click.option("--task", default="run", help="Name of the task.")
 @click.option("--options", default="{}", metavar="JSON", help="Options of the task.")
 def worker(directory, command_line, restart, task, options):
-    """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE is recorded."""
+    """Compute, as one rank, the task that the launcher has prepared in DIRECTORY. COMMAND_LINE is recorded in files."""
     from ..config import load
     from ..files.restart.folder import RestartFile
     from ..files.run_folder import CONFIG
@@ -51,8 +51,8 @@ def worker(directory, command_line, restart, task, options):
 def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
-    All ranks agree on errors before the computation starts: rank 0 reports them, and all ranks end with the same code.
-    A rank that fails later reports its error and ends the others, which may be waiting for it.
+    Before the computation starts all ranks share their errors: rank 0 reports them, and all ranks end with the same
+    code. A rank that fails later reports its error and ends the other ranks, because they may be waiting for it.
 
     Args:
         make_spec, load_config: see `start.run_task`.
@@ -95,9 +95,9 @@ def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
 
 
 def lock_run_folder(stack, spec, quiet, n_ranks=None, n_cores=None):
-    """Lock and prepare the run folder until the context `stack` ends, and announce the task; returns the lock file.
+    """Prepare the run folder, lock it until the context `stack` ends, and announce the task; returns the lock file.
 
-    `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: those of a run that this process starts.
+    `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: `run.nproc` and the cores of this process.
     """
     from ..files import lock, run_folder
 
@@ -118,7 +118,7 @@ def abort_on_signal(stack, stop, spec, rank=0):
 
     def end_task(signal_number):
         if rank > 0:
-            time.sleep(1.0)  # rank 0 has most likely received the signal too, and ends this rank
+            time.sleep(1.0)  # rank 0 has most likely received the signal too and will end this rank
         error = Stopped(f"stopped by {signal.Signals(signal_number).name}; no results were kept, start again")
         if rank == 0:
             with contextlib.suppress(FilesError):
@@ -131,7 +131,7 @@ def abort_on_signal(stack, stop, spec, rank=0):
 
 
 def report_failure(error: Exception):
-    """Report to the user why the run ends, through the launcher if there is one."""
+    """Report to the user, through the launcher if there is one, why the task ends."""
     if environment.STARTED_BY_LAUNCHER_VARIABLE in os.environ:
         progress.send_message({"failed": format_error(error), "exit_code": exit_code(error)})
     else:
@@ -139,7 +139,7 @@ def report_failure(error: Exception):
 
 
 def report_stuck(directory, message: str):
-    """Record and report that the run is stuck; the watchdog ends it."""
+    """Record and report that the task is stuck; the watchdog then ends it."""
     from ..files.status import write_final_status
 
     write_final_status(directory, "failed", EXIT_INTERNAL, message)
@@ -147,7 +147,10 @@ def report_stuck(directory, message: str):
 
 
 def compute(spec, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):
-    """Compute the task in this process; status.json records how it ends. `watch_progress`: see `tasks.TASK_MODULES`."""
+    """Compute the task in this process; status.json records how it ends.
+
+    `watch_progress`: the argument `watch` of the task (`tasks.TASK_MODULES`).
+    """
     from ..files.status import write_final_status
     from .rank_checks import check_devices
 
@@ -171,7 +174,7 @@ def compute(spec, quiet, command_line, rank_info=None, watch_progress=lambda pro
 
 
 def record_failure(error, directory):
-    """Write the end of a run that failed into status.json, unless an end is recorded there already."""
+    """Record in status.json that an error ended the task, unless its end is recorded already."""
     from ..files.status import write_final_status
 
     code = exit_code(error)
@@ -179,9 +182,9 @@ def record_failure(error, directory):
 
 
 def abort_all_ranks(error, rank, directory) -> int:
-    """Report an error on this rank and end all ranks; returns the exit code if all ranks have the same error together.
+    """Report an error on this rank and end all ranks; returns the exit code if all ranks raise the same error.
 
-    The launcher reports the reason from status.json, because the last output of the rank that ends the others may be
+    The launcher reads the reason from status.json, because the last output of the rank that ends the others may be
     lost.
     """
     from ..parallel.abort import abort
@@ -193,7 +196,8 @@ def abort_all_ranks(error, rank, directory) -> int:
             print_error(error)
         return code
     try:
-        # Most likely rank 0 has the same error and ends this rank, or another rank has died and messages fail.
+        # Wait, because most likely rank 0 has the same error and ends this rank, or another rank has died, so that
+        # messages fail on this rank.
         time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
         if rank > 0:
             record_failure(error, directory)
@@ -217,17 +221,18 @@ def start_logging(rank: int):
 
 
 def announce_task(spec, n_ranks: int, n_cores: int):
-    """Print what will be computed, then the remarks, and a warning if there are more ranks than cores."""
+    """Print what the task will compute, the remarks, and a warning if there are more ranks or devices than cores."""
     config, directory = spec.config, spec.directory
     run, grid = config.run, config.grid
-    start_text = f"from step {spec.restart.step} on, " if spec.restart else ""
+    start_text = f"continued from step {spec.restart.step}, " if spec.restart else ""
     task_prefix = "" if spec.task == "run" else f"{spec.task}: "
     workers = progress.describe_processes(run.nproc, run.devices)
     blocks = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
     members = f", {config.ensemble.members} members" if spec.task == "ensemble" else ""
+    days = f"{run.steps * config.time.dt / 86400:.4g} days"
     click.echo(
-        f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {start_text}{run.steps} steps of "
-        f"{config.time.dt:.4g} s ({run.steps * config.time.dt / 86400:.4g} days), {workers}{blocks}, into {directory}"
+        f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {run.steps} steps of "
+        f"{config.time.dt:.4g} s ({days}), {start_text}{workers}{blocks}, into {directory}"
     )
     for remark in spec.remarks:
         click.echo(remark, err=True)

@@ -1,4 +1,4 @@
-"""Checks that several processes make together before they compute: connection, versions, devices and messages."""
+"""Checks by all processes together before they compute: connection, versions, devices and messages."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md),
 def connect_ranks(rank_info, load_config):
     """An object with an `allgather` over all ranks: MPI's communicator, or JAX's for the sharded transport.
 
-    `load_config` returns the unchecked configuration, or raises. FormattedError, not on all ranks: the ranks cannot be
-    connected.
+    `load_config` returns the unchecked configuration, or raises an error. A FormattedError, perhaps not on all ranks,
+    says why the ranks cannot be connected.
     """
     from ..parallel.transport.join import initialize_distributed, mpi_world
 
@@ -31,7 +31,7 @@ def connect_ranks(rank_info, load_config):
     except Exception as error:
         config_error = error
     try:
-        if environment.STARTED_BY_LAUNCHER_VARIABLE not in os.environ:  # otherwise the launcher has checked them
+        if environment.STARTED_BY_LAUNCHER_VARIABLE not in os.environ:  # otherwise the launcher has checked the flags
             environment.check_xla_flags()
         if run_options is not None and choose_transport(run_options) == "sharded":
             environment.prepare_environment(run_options.reproducible, rank_info, run_options.devices)
@@ -47,7 +47,10 @@ def connect_ranks(rank_info, load_config):
 
 
 def call_collectively(comm, function):
-    """The value of function() on this rank. FormattedError, on all ranks: it failed on some; has the first error."""
+    """The value of function() on this rank.
+
+    If the function fails on any rank, all ranks raise a FormattedError with the error of the lowest such rank.
+    """
     result = problem = None
     try:
         result = function()
@@ -59,7 +62,7 @@ def call_collectively(comm, function):
 
 
 def check_ranks_match(comm, config) -> None:
-    """SetupError, on all ranks: they have different packages or configurations."""
+    """Raise a SetupError on all ranks if their packages or configurations differ."""
     from ..config import config_hash
 
     local_versions = {name: environment.package_version(name) or "missing" for name in COMPARED_PACKAGES}
@@ -76,7 +79,7 @@ def check_ranks_match(comm, config) -> None:
 
 
 def local_ranks_and_cores(comm) -> tuple[int, int]:
-    """The number of ranks on this machine, and the number of cores that they may use together, bound to them or not."""
+    """The number of ranks on this machine, and the number of different cores that they may use."""
     hostname = socket.gethostname()
     cores_of_local_ranks = [
         numbers
@@ -87,7 +90,7 @@ def local_ranks_and_cores(comm) -> tuple[int, int]:
 
 
 def check_transport(comm, rank_info, run) -> None:
-    """FormattedError, on all ranks: a rank has too few devices, or MPI's messages do not arrive."""
+    """Raise a FormattedError on all ranks if a rank has too few devices, or if messages by MPI do not arrive."""
     call_collectively(comm, lambda: check_devices(run.devices))
     if run.transport != "sharded":
         exchange_backend = call_collectively(comm, lambda: check_exchange(run.exchange))
@@ -95,15 +98,15 @@ def check_transport(comm, rank_info, run) -> None:
 
 
 def check_jax() -> None:
-    """SetupError: JAX cannot be imported, for example because an environment variable has a wrong value."""
+    """Raise a SetupError if JAX cannot be imported, for example because an environment variable has a wrong value."""
     try:
-        import jax  # noqa: F401  only to see whether it can be imported
+        import jax  # noqa: F401  only to check that it can be imported
     except Exception as error:
         raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
 
 
 def check_devices(n_devices: int = 1) -> None:
-    """SetupError: JAX finds fewer devices, for example because JAX_PLATFORMS asks for a GPU that is missing."""
+    """Raise a SetupError if JAX finds fewer devices, for example because JAX_PLATFORMS names a missing GPU."""
     check_jax()
     from ..parallel.transport.sharded import provide_devices
 
@@ -119,7 +122,7 @@ def check_devices(n_devices: int = 1) -> None:
 
 
 def check_exchange(exchange: str = "auto") -> str:
-    """Check that the exchange backend is there and uses mpi4py's MPI; returns its name. All ranks call it together."""
+    """Check that the exchange backend exists and uses the MPI of mpi4py; returns its name. All ranks call this."""
     from ..parallel.transport.mpi import choose_exchange
 
     mpi4py_libraries = environment.loaded_mpi_libraries()
@@ -130,7 +133,7 @@ def check_exchange(exchange: str = "auto") -> str:
         load_exchange_library()
         return exchange_backend
     try:
-        import mpi4jax  # noqa: F401  only to see which library it loads
+        import mpi4jax  # noqa: F401  only to find out which MPI library it loads
     except Exception as error:
         raise SetupError(f"mpi4jax cannot be used ({first_line(error)}); {MPI4JAX_ADVICE}") from error
     other_libraries = [path for path in environment.loaded_mpi_libraries() if path not in mpi4py_libraries]
@@ -143,7 +146,7 @@ def check_exchange(exchange: str = "auto") -> str:
 
 
 def check_message(rank_info, exchange_backend: str) -> None:
-    """Send a number from each rank to the next one, like a halo: `exchange_backend` may not work with this JAX."""
+    """Send a number from each rank to the next, like a halo; a SetupError if the backend fails with this JAX."""
     from ..parallel.transport import is_shift_correct
 
     try:

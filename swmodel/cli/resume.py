@@ -47,7 +47,7 @@ def resume(directory, file, settings, quiet, **arguments):
     overrides = options.overrides_from_options(settings, arguments)
 
     def make_spec(rank_info=None):
-        """The TaskSpec, with a complete, checked configuration; rank 0 examines the restart files."""
+        """The TaskSpec with a complete, checked configuration; only rank 0 examines the restart files."""
         from ..config.loading.load import gather_sources
         from ..errors import FilesError, UsageError
         from ..files import run_folder

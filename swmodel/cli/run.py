@@ -27,7 +27,7 @@ def run(**arguments):
     swmodel run my.toml --from outputs/spinup --days 30
     mpiexec -n 4 swmodel run jet
 
-    With --from the run is a new one, which starts at step 0 and at the date of that state. Grid and tracers must be the
+    With --from a new run starts at step 0, with the date of that state. Grid and tracers must be the
     same; depth, coefficients, forcing, time step and precision may differ.
 
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
@@ -47,7 +47,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 
 def summary(directory) -> str:
-    """A text with the duration of the run and the commands to type next."""
+    """A text with the duration of the run and the commands that show its results."""
     from ..files.status import read_status
     from ..model import progress
 

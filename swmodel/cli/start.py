@@ -1,4 +1,4 @@
-"""Start a task: check its configuration, then compute it as one rank, in this process, or on new processes."""
+"""Start a task: check its configuration, then compute it as one of several ranks, alone, or on new processes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def start_task(task, source, settings, output, force, quiet, task_options=lambda
 
     Args:
         source, settings, output, force, quiet: from the command line.
-        task_options: a function of the configuration that returns the options of the task, or raises.
+        task_options: a function of the configuration that returns the options of the task, or raises an error.
         check: see `make_config`.
         options: the command-line options in `options.KEY_OF_OPTION`.
     """
     overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
 
     def make_spec(rank_info=None):
-        """The TaskSpec, with a complete, checked configuration; rank 0 examines its folder."""
+        """The TaskSpec with a complete, checked configuration; only rank 0 examines the folder."""
         from ..config.loading.load import gather_sources
         from ..config.remarks import remarks
         from ..files import run_folder
@@ -52,10 +52,10 @@ def start_task(task, source, settings, output, force, quiet, task_options=lambda
 
 
 def run_task(make_spec, load_config, quiet):
-    """Run a task as one rank, in this process, or on new processes, then exit with its exit code.
+    """Run a task as one of several ranks, in this process, or on new processes, then exit with its exit code.
 
     `make_spec(rank_info)` returns a TaskSpec; `rank_info` is None if this process is not one of several ranks.
-    `load_config` returns the unchecked configuration of the task. Both may raise.
+    `load_config` returns the unchecked configuration of the task. Both may raise errors.
     """
     streams.ignore_broken_stdout()
     context, rank_info = click.get_current_context(), environment.get_rank_info()
@@ -63,7 +63,7 @@ def run_task(make_spec, load_config, quiet):
         context.exit(run_as_rank(rank_info, make_spec, load_config, quiet, get_command_line()))
     environment.check_address_space()
     if not quiet:
-        start_logging(0)  # before the checks, which may compile native steps and report it
+        start_logging(0)  # before the checks, because these may compile native steps and log that
     spec = make_spec()
     exit_code = run_in_this_process(spec, quiet) if spec.config.run.nproc == 1 else run_on_processes(spec, quiet)
     if not quiet and exit_code == 0:
@@ -74,9 +74,13 @@ def run_task(make_spec, load_config, quiet):
 def make_config(sources, overrides, rank_info=None, check=None, has_all_options=False):
     """The complete, checked configuration from the sources of `config.loading.load.gather_sources`.
 
-    With `rank_info`, its number of processes replaces `run.nproc`. `check`, by default `validate.check_config`, takes a
-    configuration and returns the resolved one, or raises. `has_all_options`: see `config.loading.load.load`.
-    UsageError: one of `overrides` sets `run.nproc` to another number.
+    Args:
+        rank_info: if this process is a rank, the number of ranks replaces `run.nproc`.
+        check: a function that returns the resolved configuration, or raises an error; None: `check_config`.
+        has_all_options: see `config.loading.load.load`.
+
+    Raises:
+        UsageError: one of `overrides` sets `run.nproc` to another number than that of the ranks.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge
@@ -87,8 +91,8 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
     try:
         config = merge(sources, has_all_options)
         if rank_info is not None:
-            is_nproc_given = any(text.startswith("run.nproc=") for text in overrides)
-            if is_nproc_given and config.run.nproc != rank_info.size:
+            overrides_nproc = any(text.startswith("run.nproc=") for text in overrides)
+            if overrides_nproc and config.run.nproc != rank_info.size:
                 raise UsageError(
                     f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave --nproc out"
                 )
@@ -99,14 +103,14 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
 
 
 def check_without_harmonics(config):
-    """The `check` of `make_config` for tasks that write no records: without harmonic analysis (`output.harmonics`)."""
+    """The `check` of `make_config` for tasks that write no records; it removes `output.harmonics`."""
     from ..model.validate import check_config
 
     return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
 
 
 def run_in_this_process(spec, quiet) -> int:
-    """Run the task in this process, without MPI; returns the exit code 0."""
+    """Run the task in this process, without MPI; returns the exit code 0, or raises an error."""
     from ..errors import WriteError
     from ..files.restart.folder import resume_hint
     from ..parallel.stop import StopRequests

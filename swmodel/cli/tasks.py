@@ -1,4 +1,4 @@
-"""The tasks that commands start, and what the processes of one are to compute."""
+"""The tasks that commands start, and the specification of a task for its processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #:
 #: compute(config, directory, options, report, command_line, watch)
 #:     writes the results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
-#:     with a function whose value changes as long as there is progress.
+#:     with a function whose value changes as long as the task makes progress.
 #: summary(directory)
 #:     describes the results in the folder in words.
 TASK_MODULES = {
@@ -35,14 +35,14 @@ class TaskSpec(NamedTuple):
     directory: Path
     restart: Any = None  # a `restart.folder.RestartFile`, used on rank 0 only; None: start at step 0
     task: str = "run"
-    options: dict = {}  # noqa: RUF012  of the task, JSON values; never changed
+    options: dict = {}  # noqa: RUF012  options of the task, JSON values; nothing changes this dict
     remarks: tuple[str, ...] = ()  # printed before the task starts
 
     @property
     def reproducible(self) -> bool:
-        """Whether XLA may use only instructions with the same bits on every layout.
+        """Whether XLA may use only instructions that give the same bits on every layout.
 
-        Assimilation needs this with the other executors, too, because it smooths its controls by XLA.
+        Assimilation needs this with the other executors too, because XLA smooths its controls.
         """
         run = self.config.run
         return run.reproducible or (self.task == "assimilate" and run.executor != "xla")

@@ -9,11 +9,11 @@ from .options import output_option
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Run only the tests that take seconds: a minute in all.")
+@click.option("--quick", is_flag=True, help="Run only the tests that take seconds, a minute in all.")
 @click.option("--list", "list_only", is_flag=True, help="List the tests and run none.")
 @output_option("DIR", "Write verify.png and verify.json into this folder.")
 def verify(names, quick, list_only, output):
-    """Run the verification tests: compare results on this machine with theory and records.
+    """Run the verification tests: compare results on this machine with theory and stored results.
 
     \b
     swmodel verify --quick

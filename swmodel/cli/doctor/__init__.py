@@ -1,4 +1,4 @@
-"""The report of `swmodel doctor`: what this installation can do, and advice on what is missing or broken."""
+"""The report of `swmodel doctor`: what this installation can do, and advice about missing or broken parts."""
 
 from __future__ import annotations
 

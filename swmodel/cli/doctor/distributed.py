@@ -1,4 +1,4 @@
-"""Check that processes and devices can exchange data, with MPI and without, and say when to use which transport."""
+"""Checks that processes and devices can exchange data, with MPI and without, and advice on which transport to use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MPI_REPAIR_ADVICE = (
 ADDRESS_ADVICE = "the processes connect to the address of this machine's host name: see docs/transports.md"
 NCCL_ADVICE = "NCCL carries messages between GPUs: set NCCL_DEBUG=INFO in the environment for details"
 
-#: Time after which an exchange is stopped, s.
+#: Time limit of an exchange, s.
 EXCHANGE_TIMEOUT_SECONDS = 120.0
 EXCHANGE_COMMAND = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
 
@@ -44,7 +44,7 @@ def try_exchange(command: list[str], advice: str, **extra_environment: str) -> F
     problems = [message["problem"] for message in messages if "problem" in message]
     if problems or not messages:
         return Finding("exchange", (problems or lines[-1:])[0], advice, is_broken=True)
-    return Finding("exchange", messages[0]["found"])
+    return Finding("exchange", messages[0]["result"])
 
 
 def check_processes() -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def check_processes() -> Iterator[Finding]:
 
 
 def check_devices() -> Iterator[Finding]:
-    """Results of exchanges between this process's GPUs, if it has several, and between two processes without MPI."""
+    """Results of exchanges between the GPUs of this process, if several, and between two processes without MPI."""
     if (n_gpus := len(local_gpus())) > 1:
         yield check_gpus(n_gpus)
     command = [*launch.launcher_command(N_PROCESSES, "sharded"), *EXCHANGE_COMMAND, "sharded"]
@@ -70,7 +70,7 @@ def check_devices() -> Iterator[Finding]:
 
 
 def describe_transports() -> Iterator[Finding]:
-    """What each transport is for, and the command that suits this machine."""
+    """The purpose of each transport, and the command that suits this machine."""
     yield Finding("serial", "one process, on all its cores or on one GPU")
     yield Finding("mpi", "one block per process (--nproc N, or mpiexec, srun): for CPUs of a cluster; assimilation")
     yield Finding("sharded", "one block per device (--devices D, --nproc N, or srun): for several GPUs; needs no MPI")

@@ -1,6 +1,6 @@
 """One exchange of halos between two processes; `swmodel doctor` starts this module, with MPI and without.
 
-Each process prints its finding, or its problem, as a line "@doctor {json}".
+Each process prints its result or its problem as a line "@doctor {json}".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ N_PROCESSES, N_DEVICES = 2, 2
 
 
 def exchange_by_mpi(rank_info) -> str:
-    """Connect to the other process by MPI and exchange numbers with it; returns the finding in words."""
+    """Connect to the other process by MPI and exchange numbers with it; returns the result in words."""
     from ...parallel.transport.join import mpi_world
 
     environment.prepare_environment(rank_info=rank_info)
@@ -39,7 +39,7 @@ def exchange_by_mpi(rank_info) -> str:
 
 
 def exchange_by_jax(rank_info) -> str:
-    """Connect to the other process by JAX and exchange numbers between all devices; returns the finding in words."""
+    """Connect to the other process by JAX and exchange numbers between all devices; returns the result in words."""
     from ...parallel.transport import is_shift_correct
     from ...parallel.transport.join import initialize_distributed
 
@@ -51,12 +51,12 @@ def exchange_by_jax(rank_info) -> str:
 
 
 def main(exchange):
-    """Print the finding of `exchange`, one of the functions above, or the problem."""
+    """Print the result of `exchange`, one of the functions above, or the problem."""
     rank_info = environment.get_rank_info()
     try:
         if rank_info is None:
             raise SetupError("mpiexec gives its processes no rank numbers")
-        message = {"found": exchange(rank_info)}
+        message = {"result": exchange(rank_info)}
     except Exception as error:  # report whatever is wrong
         message = {"problem": first_line(error)}
     sys.stdout.write(f"\n{MESSAGE_PREFIX}{json.dumps(message)}\n")  # in one write: the processes share the pipe

@@ -30,12 +30,12 @@ class Finding(NamedTuple):
 
     subject: str  # what was examined
     result: str
-    advice: str = ""  # what to do about it; empty if all is well
-    is_broken: bool = False  # whether the model works only after that is done
+    advice: str = ""  # what the user should do; empty if nothing is wrong
+    is_broken: bool = False  # whether a required package is missing, or something installed does not work
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """(0, 10, 2) for "0.10.2"."""
+    """The numbers in a version: (0, 10, 2) for "0.10.2"."""
     return tuple(int(part) for part in text.split(".") if part.isdigit())
 
 
@@ -54,7 +54,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def tested_jax_range() -> tuple[str, str]:
-    """The range of JAX versions in pyproject.toml, with which the model is tested: the first, and the upper bound."""
+    """The range of tested JAX versions from pyproject.toml: the first version, and the excluded upper bound."""
     requirement = next(each for each in importlib.metadata.requires("swmodel") or () if re.match("jax[<>=]", each))
     return re.search(r">=([\d.]+)", requirement)[1], re.search(r"<([\d.]+)", requirement)[1]
 
@@ -122,11 +122,11 @@ def check_native_step() -> Finding:
 
 
 def count_compiled_steps() -> Finding:
-    """The number and folder of compiled steps, and the compiler that makes new ones."""
+    """The number and folder of compiled steps, and the compiler for new steps."""
     try:
         folder = cache_folder()
         n_prebuilt, n_cached = (len(list(each.glob("*.so"))) for each in (PREBUILT_FOLDER, folder))
-        result = f"{n_prebuilt} came with swmodel; {n_cached} in {folder}; new ones are made by {compiler()[0]}"
+        result = f"{n_prebuilt} came with swmodel; {n_cached} in {folder}; {compiler()[0]} compiles new ones"
     except SetupError as error:
         return Finding("compiled steps", str(error), "configurations without a compiled step run with xla")
     return Finding("compiled steps", result)
