@@ -80,7 +80,7 @@ def compute_reference(config: Config) -> np.ndarray:
 
 
 def check_state(simulation, reference_state: np.ndarray, context: str) -> tuple[dict[str, float], str]:
-    """The differences of a simulation's state from that of the reference, and the `failure_reason`."""
+    """The differences between the states of a simulation and of the reference, and the `failure_reason`."""
     expected = values_of_block(reference_state, simulation.block)
     roundings = differences_in_roundings(simulation.state, expected, simulation.transport.reduce)
     return roundings, failure_reason(roundings, context)

@@ -75,7 +75,7 @@ def choose_error_line(lines, returncode: int) -> str:
 
 
 def main(text: str):
-    """Perform a task, given as JSON, in a process of its own."""
+    """Perform the task in the JSON text, as one process of a row."""
     task = json.loads(text)
     row, rank_info = BenchRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"

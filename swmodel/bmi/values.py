@@ -26,8 +26,8 @@ class VariableFunctions(GridFunctions):
     """The methods of the interface about variables.
 
     Values are flat arrays of this process's block, with rows from south to north. On land the thickness h is the
-    resting depth, and all other variables are zero. Methods raise a UsageError if there is no such variable, if the variable to
-    set is not an input, or if an array has another size.
+    resting depth, and all other variables are zero. Methods raise a UsageError if there is no such variable, if
+    the variable to set is not an input, or if an array has another size.
     """
 
     _variables_of_run: dict[str, InterfaceVariable]  # by standard name

@@ -1,6 +1,6 @@
 """The program `swmodel`: a group of commands.
 
-A command imports slow packages, such as JAX and NumPy, only when it runs, so that `--help` is fast and needs no MPI.
+A command imports slow packages, such as JAX and netCDF4, only when it runs, so that `--help` is fast and needs no MPI.
 """
 
 from __future__ import annotations

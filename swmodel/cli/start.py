@@ -80,7 +80,7 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
         has_all_options: see `config.loading.load.load`.
 
     Raises:
-        UsageError: one of `overrides` sets `run.nproc` to another number than that of the ranks.
+        UsageError: one of `overrides` sets `run.nproc`, but the number of ranks differs.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge

@@ -90,7 +90,7 @@ def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
 
 
 def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
-    """The names of `fields`; for None, the first of PREFERRED_FIELDS that are not zero in the last record."""
+    """The names in `fields`; for None, the first two of PREFERRED_FIELDS that are not zero in the last record."""
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)
@@ -148,7 +148,7 @@ def read_or_derive(
     physics, grid = make_options(PhysicsOptions, config["physics"]), read_grid_options(config)
     blocks = [(*read_state_and_grid(data, record, member), (grid.ny, grid.nx))]
     invert_elliptic = make_poisson_solver(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    with np.errstate(divide="ignore", invalid="ignore"):  # such values occur where there is no water
+    with np.errstate(divide="ignore", invalid="ignore"):  # divisions by zero occur where there is no water
         (derived_fields,) = evaluate_fields([name], blocks, physics, invert_elliptic, read_wet_thickness(data))
     patch = Patch(derived_fields[name], (0, 0))
     return make_map_of_patch(data, patch, variable_in_run(name, physics), member, dry_mask)
@@ -236,9 +236,10 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
 
 
 def read_water_masks(data: netCDF4.Dataset) -> list:
-    """Three masks, 1 on water and 0 elsewhere: inside, western and eastern, southern and northern open boundaries.
+    """Three masks of water: inside, at western and eastern, and at southern and northern open boundaries.
 
-    The masks are 0 beyond walls. They are Patches with one more cell in the north and east than the state.
+    They are 1 on that water and 0 elsewhere, also beyond walls. They are Patches with one more cell in the north and
+    east than the state.
     """
     from ..ocean.patch import Patch
 

@@ -1,4 +1,4 @@
-"""Observed sea level beside that of a run at its gauges."""
+"""Observed sea level compared with the sea level of a run at its gauges."""
 
 from __future__ import annotations
 

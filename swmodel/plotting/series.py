@@ -147,7 +147,7 @@ def draw_sites(
 
 
 def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = ()) -> list[int]:
-    """The indices of the gauges or sections to draw: those named in `sites`, or the first MAX_PANELS."""
+    """The indices of the gauges or sections to draw: of the names in `sites`, or else of the first MAX_PANELS."""
     index_by_name = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
     for name in sites:
         if name not in index_by_name:

@@ -47,7 +47,7 @@ LAND_COLOUR = "0.78"
 #: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND_COLOUR where it never floods.
 GROUND_COLOURMAP = LinearSegmentedColormap.from_list("ground", ["#f3ead6", "#d9c6a5", "#b59a78"])
 GROUND_COLOURMAP = GROUND_COLOURMAP.with_extremes(under="#cdd3b2", over=LAND_COLOUR, bad=(0, 0, 0, 0))
-#: The colour of ground below lines, and that of water where a field has no value.
+#: Colours of the ground below lines, and of water where a field has no value.
 BED_COLOUR, WATER_COLOUR = "#d9c6a5", "#dfe9f0"
 DARK_GREY = "0.15"
 MID_GREY = "0.45"
