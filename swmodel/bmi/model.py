@@ -102,5 +102,5 @@ class Model(VariableFunctions):
 
 
 def constant_in_time(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
-    """A function of points and time that returns these values of the whole grid at all times."""
-    return lambda points, time: values[points.j, points.i]
+    """A function of points and time that returns, at any time, the values [y, x] of the whole grid at the points."""
+    return lambda at, t: values[at.j, at.i]  # the parameter `t` marks a field that varies in time
