@@ -18,7 +18,7 @@ from .sweeps import BenchRow
 
 CHECK_STEPS = 5
 MAX_ROUNDINGS = 64
-#: The small grid of the check in double precision. Both numbers have many small factors and exceed one block.
+#: Columns and rows of the small grid of the check in double precision; both have many factors, for many layouts.
 SMALL_GRID = (96, 48)
 #: Islands, which cover a twentieth of the cells: x and y of the centre, and radius, as fractions of the domain.
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
