@@ -1,6 +1,6 @@
 """Observed sea level at a gauge, from text files of agencies and users in one of several LAYOUTS.
 
-Commas, semicolons, tabs or spaces separate the cells; with semicolons or tabs, numbers may have a decimal comma. A
+Commas, semicolons, tabs or spaces separate the cells; unless they are commas, numbers may have a decimal comma. A
 byte-order mark, empty lines and any line endings are accepted. Times are UTC.
 
 Reference: UHSLC, hourly data in CSV (uhslc.soest.hawaii.edu); NOAA CO-OPS, data API and water levels (tidesandcurrents.
@@ -22,7 +22,7 @@ from ..errors import UsageError, as_line, translate_os_errors
 from ..setup.fields.netcdf_input.errors import log_once
 from ..setup.fields.netcdf_input.missing_values import MISSING_VALUE_MARKS
 from ..setup.fields.netcdf_input.units import conversion_factor
-from ..text_table import DELIMITERS, ZONES, split_cells, split_column
+from ..text_table import ZONES, split_cells, split_column, with_decimal_point
 
 FOOT_METRES = 0.3048
 #: The name of the DART layout, and the numbers that mark missing values in it.
@@ -37,6 +37,9 @@ MISSING_TEXTS = ("", "-", "nan", "null", "na")
 #: Names of the columns of a table, in lower case and without units.
 TIME_NAMES = ("time", "datetime", "date_time", "date time", "timestamp", "date")
 LEVEL_NAMES = ("eta", "level", "height", "ssh", "sealevel", "sea_level", "sea level", "water_level", "water level")
+
+#: Possible separators of cells, those before the comma first, because commas may be decimal ones; else spaces separate.
+DELIMITERS = "\t;,"
 
 DATE_PATTERN = re.compile(
     r"(?:(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)|(?P<first>\d\d?)\.(?P<second>\d\d?)\.(?P<last>\d{4}))"
@@ -134,8 +137,7 @@ def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
     first_lines = []
     for context, line in lines.items():
         first_lines.append(context)
-        delimiter = max(DELIMITERS, key=line.count)
-        delimiter = delimiter if delimiter in line else ""
+        delimiter = next((each for each in DELIMITERS if each in line), "")
         header = [cell.strip('" ').lower() for cell in split_row(line.lstrip("# "), delimiter, context)]
         layout = next((candidate for candidate in LAYOUTS if candidate.is_layout(header)), None)
         if layout or not line.startswith("#"):
@@ -158,7 +160,7 @@ def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
 
 def split_row(line: str, delimiter: str, context: str) -> list[str]:
     """The cells of a line, separated by `delimiter`, or by spaces if `delimiter` is empty."""
-    return split_cells(line, delimiter, context) if delimiter else line.split()
+    return split_cells(line, delimiter, context) if delimiter else [with_decimal_point(cell) for cell in line.split()]
 
 
 def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:

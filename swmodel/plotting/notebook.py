@@ -70,8 +70,8 @@ def open_source(source) -> Iterator[netCDF4.Dataset]:
         with open_data(find_data_file(source, *DRAWABLE_FILES)) as data:
             yield data
         return
-    # values may have changed since their checksums were written
-    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")
+    # values may have changed since their checksums were written; the copy keeps the attributes of the caller's Dataset
+    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore").copy()
     for variable in dataset.variables.values():
         variable.attrs.pop(checksums.ATTRIBUTE, None)
     if "time" in dataset.coords and not dataset["time"].ndim:

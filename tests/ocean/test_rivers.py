@@ -138,7 +138,6 @@ def test_run_with_river_continues_with_same_bits(tmp_path):
             ["Elbe", "Rhine", "row 3, column 2"],
         ),
         ([river(series="time,discharge\n0,1\n")], ["Elbe", "one row"]),
-        ([river(series="time,discharge\n")], ["Elbe", "no rows"]),
         ([river(series="time,discharge\n0,1\n9,1\n9,2\n")], ["Elbe", "9 follows 9"]),
         ([river(series="time,discharge\n0,1\n9,much\n")], ["elbe.csv:3", '"much"', "m3 s-1"]),
         ([river(series="time,discharge\n0,1\n1.3.2020,2\n")], ["elbe.csv:3", '"1.3.2020"', "2020-03-01T06:00"]),
