@@ -206,3 +206,13 @@ def backscatter(T):
         add_convergence(T, flux_x, flux_y, rate)
 
     return add
+
+
+TERMS = {
+    "smagorinsky": smagorinsky,
+    "biharmonic_smagorinsky": biharmonic_smagorinsky,
+    "leith": leith,
+    "leith_e": leith_e,
+    "zanna_bolton": zanna_bolton,
+    "backscatter": backscatter,
+}

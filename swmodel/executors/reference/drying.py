@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import UsageError
 from .closures import CurrentGradients
-from .friction import speeds
+from .friction import DAMPING_RATES, speeds
 from .neighbours import FACE_MEANS, c, neighbour, wrap
 
 AXES = (1, 0)
@@ -40,20 +40,15 @@ class DryingTerms:
     """
 
     def __init__(self, T):
-        domain, gravity = T.domain, T.physics.gravity
+        domain = T.domain
         self.T, self.sizes, self.drying_thickness = T, CurrentGradients(T), domain.config.drying.thickness
         depth = np.broadcast_to(domain.depth, T.work.shape)
         self.bed_rise = [depth - neighbour(depth, 1, axis) for axis in AXES]
         self.is_open, self.f = domain.is_open(domain.dtype)[1:], T.f + np.zeros_like(T.work)
-        rates = {
-            "linear_drag": lambda r, speed, h: r,
-            "quadratic_drag": lambda C, speed, h: C * speed / h,
-            "manning": lambda n, speed, h: gravity * n**2 * speed / (h * np.cbrt(h)),
-        }
         names = [term.name for term in domain.scheme.damping_terms]
-        if missing := [name for name in names if name not in rates]:
+        if missing := [name for name in names if name not in DAMPING_RATES]:
             raise UsageError(f"run.executor: with drying the reference lacks {', '.join(missing)}; choose xla")
-        self.drags = [(rates[name], domain.at_faces(name)) for name in names]
+        self.drags = [(DAMPING_RATES[name], domain.at_faces(name)) for name in names]
 
     def set_flow(self, x, F):
         """Make x the flow in the middle of the step, or, where water breaks, at its start; then compute U and V."""
@@ -132,7 +127,7 @@ class DryingTerms:
             f = (self.f + neighbour(self.f, -1, other_axis)) / 2
             self.coriolis.append(sign * f * (corner + neighbour(corner, -1, other_axis)) / 2)
         self.damping = [
-            sum(rate(coefficients[k], speed, h) for rate, coefficients in self.drags)
+            sum(rate(coefficients[k], speed, h, T.physics.gravity) for rate, coefficients in self.drags)
             for k, (speed, _, h) in enumerate(speeds(T, x))
         ]
 

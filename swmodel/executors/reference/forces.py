@@ -6,6 +6,8 @@ of x, which returns the potential, m2 s-2.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...ocean.constituents import constituents_at
@@ -175,3 +177,19 @@ def self_attraction(T):
     """- g beta (h - H)."""
     attraction = T.physics.gravity * T.domain.field("self_attraction")
     return lambda x: difference(T.domain.depth, c(x[0]), attraction, out=T.work)
+
+
+TERMS = {
+    "wind": wind,
+    "wind_drag": wind_drag,
+    "body_force": body_force,
+    "air_pressure": air_pressure,
+    "tide": tide,
+    "self_attraction": self_attraction,
+    "bed_motion": bed_motion,
+    "rain": rain,
+    "infiltration": partial(loss_of_water, name="infiltration"),
+    "rivers": rivers,
+    "green_ampt": green_ampt,
+    "drains": partial(loss_of_water, name="drainage"),
+}

@@ -176,3 +176,20 @@ def sponge_rate(domain, location):
     }
     total = sum(sponge.rate * np.maximum(1 - distance[side] / sponge.width, 0) ** 2 for side in sponge.sides)
     return np.asarray(total, dtype=domain.dtype)
+
+
+TERMS = {
+    "linear_drag": linear_drag,
+    "quadratic_drag": quadratic_drag,
+    "manning": manning,
+    "viscosity": viscosity,
+    "biharmonic_viscosity": biharmonic_viscosity,
+    "sponge": sponge,
+}
+
+#: Rates of drag, s-1: functions of the coefficient, the speed, m s-1, the thickness, m, and gravity, m s-2.
+DAMPING_RATES = {
+    "linear_drag": lambda r, speed, h, gravity: r,
+    "quadratic_drag": lambda C, speed, h, gravity: C * speed / h,
+    "manning": lambda n, speed, h, gravity: gravity * n**2 * speed / (h * np.cbrt(h)),
+}

@@ -22,32 +22,7 @@ from .vorticity_flux import FLUXES
 
 #: Optional terms: functions of the Tendency that return a function (x, F), which adds the term to F, or a function of
 #: x, which returns a potential to add to the Bernoulli function.
-TERMS = {
-    "wind": forces.wind,
-    "wind_drag": forces.wind_drag,
-    "body_force": forces.body_force,
-    "air_pressure": forces.air_pressure,
-    "tide": forces.tide,
-    "bed_motion": forces.bed_motion,
-    "rain": forces.rain,
-    "infiltration": partial(forces.loss_of_water, name="infiltration"),
-    "rivers": forces.rivers,
-    "green_ampt": forces.green_ampt,
-    "drains": partial(forces.loss_of_water, name="drainage"),
-    "self_attraction": forces.self_attraction,
-    "linear_drag": friction.linear_drag,
-    "quadratic_drag": friction.quadratic_drag,
-    "manning": friction.manning,
-    "viscosity": friction.viscosity,
-    "biharmonic_viscosity": friction.biharmonic_viscosity,
-    "smagorinsky": closures.smagorinsky,
-    "biharmonic_smagorinsky": closures.biharmonic_smagorinsky,
-    "leith": closures.leith,
-    "leith_e": closures.leith_e,
-    "zanna_bolton": closures.zanna_bolton,
-    "backscatter": closures.backscatter,
-    "sponge": friction.sponge,
-}
+TERMS = forces.TERMS | friction.TERMS | closures.TERMS
 
 
 class Tendency:
