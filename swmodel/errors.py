@@ -171,7 +171,7 @@ def suggest(word: str, known_names: Iterable[str]) -> str:
     closest = difflib.get_close_matches(word, known_names, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
         name for name in known_names if name.lower() == word.lower()
     ]
-    return f'did you mean "{closest[0]}"?' if closest else f"known names: {join_names(known_names) or 'none'}"
+    return f'did you mean "{closest[0]}"?' if closest else f"known are {join_names(known_names) or 'none'}"
 
 
 def join_names(names: Iterable[str]) -> str:

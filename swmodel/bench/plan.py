@@ -65,7 +65,7 @@ def make_rows(
         counts.remove((1, 1))
     if sweep.measure == "scaling":
         if len(sweep.executors) > 1:
-            raise UsageError("scaling: predicts the steps of one executor; give one --executor, but not all")
+            raise UsageError("scaling: predicts the steps of one executor; give --executor once, but not all")
         nproc = tuple(n for n, _ in counts)
         return scaling.make_scaling_rows(sweep._replace(nproc=nproc), cores) if nproc else [], skipped
     for nx, ny in sweep.sizes:

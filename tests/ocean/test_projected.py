@@ -8,7 +8,6 @@ import rasterio
 from scipy.interpolate import RegularGridInterpolator
 from support.command import invoke_swmodel
 from support.netcdf import lon_lat_axes, write_netcdf
-from xarray import DataArray
 
 from swmodel import ConfigError, Simulation, load
 from swmodel.files.relief import GridRequest, ReliefError, make_grid
@@ -124,13 +123,16 @@ def test_missing_package_is_named(monkeypatch):
 
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
-    """Also that of functions and of arrays that are eastward by name; a table has components along the axes."""
+    """Also that of functions and of fields that are eastward by name; a table has components along the axes."""
     config = make_config(**write_wind(tmp_path / "wind.nc", np.radians(20.0)))
     wind = {"wind_x": 0.1 * np.cos(np.radians(20.0)), "wind_y": 0.1 * np.sin(np.radians(20.0))}
     functions = {name: lambda at, value=value: value + 0 * at.lon for name, value in wind.items()}
-    names = {name: {"standard_name": EASTWARD_NAMES[variable_of(name).standard_name]} for name in wind}
-    arrays = {name: DataArray(np.full((NY, NX), wind[name]), dims=("y", "x"), attrs=names[name]) for name in wind}
-    for source in (config, *(load("rest", GRID, environ={}, fields=each) for each in (functions, arrays))):
+    names = {each: {"units": "Pa", "standard_name": EASTWARD_NAMES[variable_of(each).standard_name]} for each in wind}
+    path = write_netcdf(
+        tmp_path / "axes.nc", {each: ("y x", np.full((NY, NX), wind[each]), names[each]) for each in wind}
+    )
+    by_name = make_config(**{f"input.{each}": f"{path}:{each}" for each in wind})
+    for source in (config, by_name, load("rest", GRID, environ={}, fields=functions)):
         x, y = evaluate(source, "wind_x"), evaluate(source, "wind_y")
         np.testing.assert_allclose(np.hypot(x, y), 0.1, rtol=1e-12)
         np.testing.assert_allclose(np.degrees(np.arctan2(y, x)), 20.0 - angle_of_x_axis("centre"), atol=1e-6)
