@@ -128,9 +128,8 @@ def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
     wind = {"wind_x": 0.1 * np.cos(np.radians(20.0)), "wind_y": 0.1 * np.sin(np.radians(20.0))}
     functions = {name: lambda at, value=value: value + 0 * at.lon for name, value in wind.items()}
     names = {each: {"units": "Pa", "standard_name": EASTWARD_NAMES[variable_of(each).standard_name]} for each in wind}
-    path = write_netcdf(
-        tmp_path / "axes.nc", {each: ("y x", np.full((NY, NX), wind[each]), names[each]) for each in wind}
-    )
+    uniform = {each: ("y x", np.full((NY, NX), wind[each]), names[each]) for each in wind}
+    path = write_netcdf(tmp_path / "axes.nc", uniform)
     by_name = make_config(**{f"input.{each}": f"{path}:{each}" for each in wind})
     for source in (config, by_name, load("rest", GRID, environ={}, fields=functions)):
         x, y = evaluate(source, "wind_x"), evaluate(source, "wind_y")
