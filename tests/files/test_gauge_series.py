@@ -81,7 +81,7 @@ def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
         ("time,level\n2010-02-27 22:00:75,1\n", 'csv:2: "2010-02-27 22:00:75" is not a time'),
         ("time,level\n2010-02-27,1\n2010-02-27,1\n2010-02-27T00:00,2\n", "csv:4: the level at this time is 2 m"),
         ("hello\n", 'csv:1: "hello" begins no known series'), ("", "has no rows"),
-        ("time,level (cm)\n2010-02-27,-999\n", "has no values"), ("Date,Verified (m)\n2010/02/27,1\n", "begins no known"),
+        ("time,level (cm)\n2010-02-27,-999\n", "has no values"), ("Date,Verified (m)\n2010/02/27,1\n", "no known"),
         ("time,level\n2010-02-27,1\n2010-02-28,99.9\n2010-03-01,2\n", "csv:3: the level is 99.9 m"),
         ("time,height,water level\n2010-02-27,3,1\n", "csv: has several columns of levels, height, water level"),
     ],
