@@ -5,10 +5,10 @@ Near the last trajectory the analysis is linear in the observations y: dx_a = K 
     J(x_a) - J(x_b) = g · (x_a - x_b) = sum of d Kᵀ g,   g = (J'(x_a) + J'(x_b)) / 2,
     Kᵀ g = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ g,   d = y - H M(x_a) + H M (x_a - x_b),
 
-where M(x) is the model, M its tangent along the last trajectory, and d the departure from the first guess, linearised
-along this trajectory. The term of an observation in the sum is its impact. The first equality is exact for a quadratic
-J and a linear model, and otherwise correct to second order. The second holds because x_a minimises the cost function
-of the assimilation.
+where M(x) is the model, and M without an argument its tangent along the last trajectory; H, R and L are as in `cost`. d
+is the departure of the observations from the first guess, linearised along this trajectory. The term of an observation
+in the sum is its impact. The first equality is exact for a quadratic J and a linear model, and otherwise correct to
+second order. The second holds because x_a minimises the cost function of the assimilation.
 
 Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
 variational data assimilation adjoint system, Tellus 56A, 189-201.

@@ -18,7 +18,7 @@ SWEEPS = {
     "start": "Time to the first step, and how it is spent.",
     "native": "The native step: precision, steps per sweep, processes, terms.",
     "gpu": "One GPU: executors, steppers, precisions, coasts.",
-    "schemes": "The native step with every flux, stepper and term.",
+    "schemes": "The native step with every flux and stepper, with several terms and tracers, and with drying.",
     "ensemble": "Members times steps per second, in one program and as separate runs.",
     "fft": "Fourier transforms of fields in blocks, compared with scipy.fft.",
 }
@@ -125,7 +125,7 @@ def steppers(cases, quick):
 @click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=PATH)
 @output_option("DIR", "Folder for report.md and figures.")
 def report(files, output):
-    """Report several results in one table, with figures.
+    """Report several results together: a section for each sweep, with tables and figures.
 
     The results may come from several machines and several sweeps.
     """

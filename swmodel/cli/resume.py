@@ -61,7 +61,8 @@ def resume(directory, file, settings, quiet, **arguments):
             raise FilesError(f"{directory} is not a run folder: it holds no {CONFIG}")
         kind, task, command = run_folder.folder_contents(directory)
         if task not in RECORDING_TASKS:
-            raise UsageError(f"{directory} holds {kind}; continue it with {command}")
+            hint = f"; continue it with {command}" if command else ", which cannot be continued"
+            raise UsageError(f"{directory} holds {kind}{hint}")
         chosen_restart = cache(lambda: choose_restart(directory, file))
 
         def check(config):

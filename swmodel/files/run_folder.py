@@ -94,7 +94,7 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
         command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
         return FolderContents("an assimilation", "assimilate", command)
     if names & {"check.json", SENSITIVITY}:
-        return FolderContents("derivatives", "run", "")
+        return FolderContents("derivatives", "sensitivity", "")
     kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
     command = f"`swmodel resume {directory}`"
     if for_python and task == "run":
@@ -103,7 +103,7 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
 
 
 def make_without_earlier_run(directory):
-    """Create the folder, or remove the files of an earlier run, and no others, from it."""
+    """Create the folder, or remove from it the files of an earlier run except case.py, and no others."""
     directory = Path(directory)
     with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)

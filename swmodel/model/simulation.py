@@ -341,7 +341,7 @@ class Simulation(TimeLoopModel):
         Args:
             directory: the run folder, created if missing.
             progress: True for a bar, or a function that rank 0 calls with a `run.progress_event` after each chunk.
-            force: whether to replace the contents of the folder.
+            force: whether to write into a folder that is not empty; files of an earlier run are replaced, others stay.
 
         Raises:
             UsageError: the folder is not empty, the step is beyond the end, or a function of `every` is missing.

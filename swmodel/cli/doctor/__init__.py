@@ -13,7 +13,7 @@ __all__ = ["print_report"]
 
 
 def print_report() -> int:
-    """Print a table of all findings; returns 0 if everything that is installed works, 3 if something does not.
+    """Print a table of all findings; returns 3 if something required is missing or broken, else 0.
 
     MPI and the packages for animations may be missing, because the model runs on one process without them.
     """

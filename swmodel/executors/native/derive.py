@@ -110,7 +110,7 @@ def adjoints(graph: Graph, program: Program, live, active) -> dict[Node, Symbol]
 
 
 def active_nodes(programs: list[Program], controls) -> set[Node]:
-    """The nodes that depend on fields, or on a static field named in `controls`."""
+    """The nodes that depend, other than through conditions, on fields or on static fields in `controls`."""
     active = set()
     for node in nodes_of(programs):
         is_input = node.op == "field" or (node.op in ("static", "row_static") and node.value in controls)

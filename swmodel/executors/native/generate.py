@@ -39,9 +39,9 @@ void swmodel_mark_row(const void* h, const void* eta, const void* depth, const s
 """
 
 PHASE_TEMPLATE = "  if (pass == {number}) return run_phase<{type}, Pass{number}>(*args, phase, j0, j1, workspace);"
-#: The passes of a step that `split_by_smoothness` splits.
+#: The numbers of the passes into which `split_by_smoothness` splits a step.
 BREAKING_PASS, SMOOTH_PASS, COPY_PASS = range(3)
-#: Largest number of steps that a process caches; each run with user-defined terms has its own step.
+#: Largest number of generated steps that a process caches; each run with user-defined terms has its own step.
 MAX_CACHED_STEPS = 128
 
 

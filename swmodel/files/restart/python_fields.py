@@ -53,8 +53,8 @@ def names_in_file(config, name: str) -> dict[str, str]:
     """{name in the file: location} of a field; two entries for a component of a vector on a grid with rotated axes."""
     key = FIELD_PREFIX + name
     main_location = location_of(name)
-    other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else ()
-    other_locations = [location for location in map(location_of, other_components) if location != main_location]
+    components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else ()
+    other_locations = [location for location in map(location_of, components) if location != main_location]
     return {key: main_location} | {f"{key}_at_{location}": location for location in other_locations}
 
 

@@ -153,7 +153,7 @@ def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
     }
     name = max(distances, key=lambda name: distances[name].size, default="")
     if name and distances[name].size:
-        max_distance = max(part.max() for part in distances.values() if part.size)
+        max_distance = distances[name].max()
         yield (
             f"input.{name}: its file has land at {distances[name].size} points of the {side.name} side, which take "
             f"the values of the nearest water, up to {max_distance:.3g} degrees away"

@@ -76,7 +76,7 @@ def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
 
 
 def years_of_run(config) -> int:
-    """The length of the run in years, rounded up."""
+    """A number of years that is at least as long as the run in any calendar."""
     days = config.run.days or (config.run.steps or 0) * time_step_of(config) / DAY_SECONDS
     return math.ceil(days / MIN_YEAR_DAYS)
 
