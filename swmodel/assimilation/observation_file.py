@@ -10,7 +10,7 @@ import numpy as np
 from .. import text_table
 from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import atomic_write
-from ..files.gauge_series import check_zone, parse_level, parse_time
+from ..files.gauge_series import check_zone, parse_number, parse_time
 from ..files.output.metadata import TIME_ATTRIBUTES, time_attributes
 from ..files.output.static import FILL_VALUE
 from ..ocean.coordinates import coordinate_names_and_unit, has_rotated_pole, to_grid_axes
@@ -107,7 +107,7 @@ def dataset_of_table(path):
             units = "seconds since 1970-01-01"
             values = [(parse_cell(parse_time, *cell) - TABLE_EPOCH).total_seconds() for cell in cells.items()]
         elif name in NUMERIC_COLUMNS:
-            values = [parse_cell(parse_level, *cell) for cell in cells.items()]
+            values = [parse_cell(parse_number, *cell) for cell in cells.items()]
             units = units or COORDINATES.get(name, {}).get("units") or VARIABLES[name.split("_")[0]].units
         else:
             values = [str(cell) for cell in cells.values()]

@@ -163,19 +163,26 @@ def split_row(line: str, delimiter: str, context: str) -> list[str]:
     return split_cells(line, delimiter, context) if delimiter else [with_decimal_point(cell) for cell in line.split()]
 
 
-def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:
-    """A level, m: the number in `text` times `factor`, or NaN if it is missing. ValueError: the text is not a number.
-
-    `missing`: the numbers that mark missing values; empty: MISSING_VALUE_MARKS that would be no level.
-    """
+def parse_number(text: str) -> float:
+    """The number in a cell; NaN for MISSING_TEXTS and numbers that are not finite. ValueError: it is not a number."""
     if text.lower() in MISSING_TEXTS:
         return np.nan
     try:
         value = float(text)
     except ValueError:
         raise ValueError(f'"{text}" is not a number') from None
-    is_mark = value in MISSING_VALUE_MARKS and not LOWEST_LEVEL_METRES < value * factor < HIGHEST_LEVEL_METRES
-    return np.nan if value in missing or (is_mark and not missing) or not np.isfinite(value) else value * factor
+    return value if np.isfinite(value) else np.nan
+
+
+def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:
+    """A level, m: the number in `text` times `factor`, or NaN if it is missing. ValueError: the text is not a number.
+
+    `missing`: the numbers that mark missing values; empty: MISSING_VALUE_MARKS that would be no level.
+    """
+    value = parse_number(text)
+    is_level = LOWEST_LEVEL_METRES < value * factor < HIGHEST_LEVEL_METRES
+    is_missing = value in missing if missing else value in MISSING_VALUE_MARKS and not is_level
+    return np.nan if is_missing else value * factor
 
 
 def parse_time(text: str) -> datetime:

@@ -48,7 +48,7 @@ COMPLETE_ROWS = [0, 1, 2, 3, 5, 6, 7, 8, 9]
 VALID_VARIABLES = {
     "time": (TIMES, {"units": "seconds since 2000-01-01 00:00:00"}),
     "x": (np.linspace(26.0, 43.0, N), {"units": "km"}),
-    "y": (np.linspace(1e3, 44e3, N), {"units": "m"}),
+    "y": (np.linspace(9999.0, 44e3, N), {"units": "m"}),  # no mark of a missing value, although 9999 often is
     "eta": (0.1 * NAN_AT_4, {"units": "m"}),
     "eta_error": (0.02 * NAN_AT_4, {"units": "m"}),
 }

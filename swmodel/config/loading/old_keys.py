@@ -23,6 +23,8 @@ OLD_KEYS = {
     ),
     r"input\.outside_(.*)": r"write input.boundary_\1",
     r"assimilation\.sigma_outside_(.*)": r"write assimilation.sigma_boundary_\1",
+    r"case\.least_depth": "write case.min_depth",
+    r"case\.largest_depth": "write case.max_depth",
     r"time\.halvings": "write time.max_substeps, the number of substeps: 8 where halvings was 3",
     r"time\.halve_every_steps": "write time.substeps_every_steps",
 }
