@@ -15,9 +15,9 @@ Command: swmodel run adjustment
 Plot: swmodel plot outputs/adjustment --field eta_mean --field v_mean
 
 Verification: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
-energy of the current is one third of the potential energy that was released. The waves decay as t^(-1/2) and almost
-vanish in means over an inertial period. The output contains such means, so `eta_mean` and `v_mean` show the balanced
-state. Their errors in the fifth period are 0.2 % and 0.4 % for |x| < 5 a.
+energy of the current is one third of the potential energy that was released. The currents of the waves decay as
+t^(-1/2) and almost vanish in means over an inertial period. The output contains such means, so `eta_mean` and `v_mean`
+show the balanced state. Their errors in the fifth period are 0.2 % and 0.4 % for |x| < 5 a.
 """
 
 import math

@@ -1,8 +1,8 @@
 """A dam breaks, and its lake runs out over dry ground.
 
 Physics: without friction the water thins out in a rarefaction fan, a range of x that grows from the dam. Its front runs
-over the dry ground at twice the speed of a wave in the lake; its rear runs back into the lake at that speed. Depths are
-relative to the surface of the lake.
+over the dry ground at twice the speed of a wave in the lake; its rear runs back into the lake like such a wave. Depths
+are relative to the surface of the lake.
 
 Reference: Ritter, A. (1892), Z. Ver. Dtsch. Ing. 36, 947-954.
 
@@ -53,7 +53,7 @@ def distance_from_dam(config, at):
 
 
 def ritter_fan(config, x, time):
-    """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; constant beyond the fan's ends."""
+    """Ritter's thickness, m, and current, m s-1, at x, m from the dam, and time, s > 0; constant beyond the fan."""
     c = np.sqrt(config.physics.gravity * config.physics.depth)
     ray = np.clip(x / time, -c, 2 * c)
     return (2 * c - ray) ** 2 / (9 * config.physics.gravity), 2 * (c + ray) / 3

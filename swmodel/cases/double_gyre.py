@@ -20,12 +20,11 @@ Command: swmodel run double_gyre
 Plot: swmodel plot outputs/double_gyre --field eta --field speed
 swmodel animate outputs/double_gyre --field zeta
 
-Verification: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
-become steady (0.005 Pa), they are antisymmetric, and the transport in their interior is `sverdrup_transport`. The work
-of any wind equals the change in energy plus the losses to drag and friction.
+Verification: eta is positive on average in the southern gyre and negative in the northern one. With a wind so weak that
+the gyres become steady (0.005 Pa), they are antisymmetric, and the transport in their interior is Sverdrup's: `swmodel
+verify sverdrup_gyres`. The work of any wind equals the change in energy plus the losses to drag and friction: `swmodel
+verify energy_budget_of_a_gyre`.
 """
-
-import math
 
 import numpy as np
 
@@ -50,14 +49,3 @@ class DoubleGyre(Case):
     def eta(self, config, at):
         shape = np.sin(2 * np.pi * at.from_west / at.length_x) * np.sin(np.pi * at.from_south / at.length_y)
         return self.perturbation * shape
-
-
-def sverdrup_transport(config, y):
-    """Northward transport in the interior, per length, at the distance y from the southern wall, m2 s-1.
-
-    beta V = curl(stress)/density: V = - 2 pi wind/(density beta Ly) sin(2 pi y/Ly), southward in the southern gyre.
-
-    Reference: Sverdrup, H. U. (1947), Proc. Natl. Acad. Sci. 33, 318-326.
-    """
-    physics, Ly = config.physics, config.grid.ny * config.grid.dy
-    return -2 * math.pi * config.case.wind / (physics.density * physics.beta * Ly) * np.sin(2 * np.pi * y / Ly)

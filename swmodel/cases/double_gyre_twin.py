@@ -17,8 +17,8 @@ Command: swmodel assimilate double_gyre_twin
 
 Plot: swmodel plot outputs/double_gyre_twin-assimilate
 
-Verification: the truth. The errors of interface and currents are at most a quarter of those of the first guess, from
-the start of the window to a month after its end, and also in cells more than two cells away from any observation.
+Verification: the truth. The errors of interface and currents are about a quarter of those of the first guess or less,
+from the start of the window to a month after its end, and also in cells more than two cells away from any observation.
 """
 
 from ..config.options.case import option

@@ -67,7 +67,7 @@ class DoubleGyreWinds(DoubleGyreTwin):
         "ensemble": {"members": 80},
     }
 
-    def wind_x(self, config, at, t):
+    def wind_x(self, config, at, t):  # type: ignore[override]  # unlike that of DoubleGyre it varies in time
         return super().wind_x(config, at) + self.unknown_stress(at, t, "x")
 
     def wind_y(self, config, at, t):

@@ -16,7 +16,7 @@ Command: swmodel run eddy_laboratory
 Plot: swmodel plot outputs/eddy_laboratory --field eta --field zeta
 swmodel animate outputs/eddy_laboratory --field zeta
 
-Verification: the truth (`examples/eddy_laboratory.py`); the work of the wind equals the change of energy plus losses.
+Verification: a run on a finer grid, the truth, with which `examples/eddy_laboratory.py` compares closures.
 """
 
 from .double_gyre import DoubleGyre

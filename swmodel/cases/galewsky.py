@@ -15,7 +15,7 @@ Plot: swmodel plot outputs/galewsky --field zeta
 swmodel animate outputs/galewsky --field zeta
 
 Verification: without the bump (`-s case.bump=0`) the jet is steady, except for an error of second order in the grid
-spacing. With it the vorticity at day six is that in the figures of the reference: a wave train that has rolled up.
+spacing. With it the map of vorticity at day six looks like that in the reference: a wave train that has rolled up.
 """
 
 import functools

@@ -17,8 +17,8 @@ Command: swmodel assimilate gulf_surge
 
 Plot: swmodel plot outputs/gulf_surge-assimilate
 
-Verification: the truth. Errors of the level at the mouth, and of sea level at any time, are at most a quarter of those
-of the first guess. Currents of the last hour may have larger errors, because no gauge has seen the last surges.
+Verification: the truth. Errors of the level at the mouth, and of sea level at any time, are about a quarter of those of
+the first guess or less. Currents of the last hour may have larger errors, because no gauge has seen the last surges.
 """
 
 from ..config.options.case import Case, option

@@ -22,8 +22,8 @@ Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 Verification: under a storm that stands still and has no wind, sea level is higher by (outer pressure - p) / (density
 gravity), 9.95 mm per hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge at the coast
 follows from a steady balance along the line of the strongest wind:
-`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water
-(`steady_setup`).
+`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water (`swmodel
+verify surge_of_a_slow_storm`).
 """
 
 import functools
@@ -124,7 +124,8 @@ class Hurricane(Case):
 
     def _wind(self, config, at, t):
         storm = self._storm(config, t)
-        return holland.wind(storm, *offset_from_storm(config, at, storm), coriolis(config, at))
+        east, north = offset_from_storm(config, at, storm)
+        return holland.wind(storm, east, north, coriolis(config, at))
 
     def _storm(self, config, t: float) -> holland.Storm:
         """The storm at a time, s since the start of the run."""
@@ -228,20 +229,3 @@ def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> storm
             f"({(gaps > storm_tracks.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} steps are longer than a day)"
         )
     return track
-
-
-def steady_setup(config, at, tau_y, p):
-    """Sea level, m, at points along a northward line to the coast, in steady balance with wind stress and pressure.
-
-    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), with eta = 0 at the first point.
-
-    Args:
-        at: Points of one column.
-        tau_y, p: Pa, at the points.
-    """
-    physics, depth = config.physics, config.case.depth(config, at).ravel()
-    eta = np.zeros(len(depth))
-    for n in range(1, len(depth)):
-        stress = 0.5 * (tau_y[n] + tau_y[n - 1]) / (0.5 * (depth[n] + depth[n - 1]) + eta[n - 1])
-        eta[n] = eta[n - 1] + (stress * at.dy - (p[n] - p[n - 1])) / (physics.density * physics.gravity)
-    return eta

@@ -14,7 +14,7 @@ Command: swmodel run rest
 
 Plot: swmodel plot outputs/rest --field depth --field eta_error
 
-Verification: u = v = 0 and eta = level at all times to round-off, a relative error of 1e-13 in float64.
+Verification: u = v = 0 and eta = level at all times to round-off, in float64 to 1e-12 m s-1 and 1e-11 m.
 """
 
 import numpy as np

@@ -64,7 +64,10 @@ class SalishSea(Case):
 @functools.cache
 def load_relief():
     """Longitudes [x], latitudes [y], degrees, and heights [y, x], m, of the sample data. Does not import matplotlib."""
-    path = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
+    spec = find_spec("matplotlib")
+    if spec is None or spec.origin is None:
+        raise ConfigError(["the case salish_sea needs matplotlib"])
+    path = Path(spec.origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
     if not path.exists():
         raise ConfigError([f"the case salish_sea needs the sample data of matplotlib: there is no {path}"])
     with np.load(path) as data:

@@ -1,4 +1,4 @@
-"""A current over a seamount on a rotating plane: an anticyclone grows over the summit, a cyclone is swept away.
+"""A current over a seamount on a rotating plane: an anticyclone grows over the summit, and a cyclone is swept away.
 
 Physics: a uniform current in a channel meets a Gaussian seamount. Columns of water conserve their potential vorticity
 (f + zeta)/h. Those that climb the seamount are squeezed and rotate anticyclonically. Those that are over it at the
@@ -17,7 +17,7 @@ Command: swmodel run seamount
 Plot: swmodel plot outputs/seamount --field zeta --contours depth
 
 Verification: when the initial water has left, potential vorticity over the seamount is that of the current upstream.
-Then zeta = `squeezed_vorticity` = -f (depth - h)/depth there, and the cyclone downstream is as strong.
+Then zeta = `squeezed_vorticity` = -f (depth - h)/depth there, and the cyclone downstream is about as strong.
 """
 
 import numpy as np
@@ -48,12 +48,15 @@ class Seamount(Case):
         return -self.speed / physics.gravity * (physics.f0 * at.y + physics.beta * at.y**2 / 2)
 
     def u(self, config, at):
-        # The flux h u has no divergence over the seamount, so no gravity wave is emitted at the start.
+        # The divergence of depth u is zero over the seamount, so the first gravity waves are weak.
         return self.speed / (1 - seamount_height(config, at))
 
 
 def seamount_height(config, at):
-    """Height of the seamount as a fraction of the depth: height exp(-r²/R²), r = 0 at a third of the length in x."""
+    """Height of the seamount as a fraction of the depth, [rows, columns]: height exp(-r²/R²).
+
+    r is the distance from the summit, on the axis of the channel at a third of its length; R = radius length_y.
+    """
     x, y = at.x + at.length_x / 6, at.y
     return config.case.height * np.exp(-(x**2 + y**2) / (config.case.radius * at.length_y) ** 2)
 
@@ -61,7 +64,7 @@ def seamount_height(config, at):
 def squeezed_vorticity(config, at):
     """Relative vorticity of a column that has climbed to the given points from the flat floor, s-1: f0 (h/depth - 1).
 
-    h is the thickness of water at rest. The formula holds if sea level varies little compared with the height of the
-    seamount, and if the current is not blocked: |f0| height radius is below about the speed.
+    h is the thickness of water at rest; beta is neglected. The formula holds if sea level varies little compared with
+    the height of the seamount, and if the current is not blocked: |f0| R height is less than about the speed.
     """
     return -config.physics.f0 * seamount_height(config, at)

@@ -15,8 +15,9 @@ Command: swmodel run soliton
 
 Plot: swmodel plot outputs/soliton --field eta --arrows --record 4
 
-Verification: sea level and current follow the formula of the reference, of first order in the amplitude, and travel
-westward at (1/3 + 0.395 B²) sqrt(g depth). Once the wave has left, little of its energy remains.
+Verification: the wave travels westward at (1/3 + 0.395 B²) sqrt(g depth). Sea level and current follow the formula of
+the reference, which is of first order in the amplitude, to about a sixth (v: a quarter) of their largest values. Once
+the wave has left, little of its energy remains.
 """
 
 import math

@@ -14,7 +14,8 @@ Command: swmodel run tidal_flat
 Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows --time "21 h"
 
 Verification: the volume changes by what flows through the open boundary. The basin is short compared with the tidal
-wavelength, so during the flood the level is nearly that of the boundary wherever there is water.
+wavelength, so while the tide rises the level of water that is connected to the sea differs from that of the boundary by
+less than a third of the amplitude.
 """
 
 import numpy as np

@@ -19,7 +19,8 @@ Plot: swmodel plot outputs/turbulence --field zeta
 Verification: the initial flow has no divergence, and its mean square speed is exactly speed². Each band of wavenumbers
 has the energy that the spectrum prescribes, on the grid and for any seed. With balance = "linear" sea level balances
 the Coriolis force exactly. With "nonlinear" the tendency of the divergence vanishes, too, if thickness varies little.
-Values do not depend on how the grid is divided. Energy decays, enstrophy decays faster, and the mean scale grows.
+Values do not depend on how the grid is divided. Energy decays, enstrophy decays faster, and the mean scale grows:
+`swmodel verify decaying_turbulence`.
 """
 
 from typing import Literal

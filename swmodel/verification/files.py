@@ -116,7 +116,7 @@ def exported_map() -> Iterator[Comparison]:
         simulation.run(Path(folder, "run"))
         export(Path(folder, "run"), Path(folder, "eta.tif"), ["eta"], record=0)
         with rasterio.open(Path(folder, "eta.tif")) as raster:
-            values, x, y, code = raster.read(1), *raster.xy(0, 6), raster.crs.to_epsg()
+            values, (x, y), code = raster.read(1), raster.xy(0, 6), raster.crs.to_epsg()
     at = grid_points(simulation.config)
     yield Comparison("EPSG code of the reference system", code, 32633, 0.5)
     yield Comparison("easting of the north-easternmost cell centre, m", x, 400e3 + 6.5 * 250, 1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..config import load
 from ..gradients.check import Checks, controls_of
 from ..gradients.problem import Problem
 from ..model.simulation import Simulation
-from .comparison import Comparison, max_abs, simulate, simulate_flat_bottom, verification_test
+from .comparison import Comparison, grid_points, max_abs, simulate, simulate_flat_bottom, verification_test
 
 BASIN = {"grid.nx": 30, "grid.ny": 40, "grid.dx": 4e4, "grid.dy": 4e4, "physics.viscosity": 500.0}
 
@@ -43,8 +44,8 @@ def energy_is_conserved() -> Iterator[Comparison]:
     for flux in ("energy", "arakawa_lamb"):
         changes = []
         for dt in (160.0, 80.0):
-            options = {"scheme__vorticity_flux": flux, "time__stepper": "rk4", "time__dt": dt, "physics__f0": 1e-4}
-            simulation = simulate_flat_bottom(36, 28, 1e4, fields, **options)
+            options: dict[str, Any] = {"scheme__vorticity_flux": flux, "time__stepper": "rk4", "time__dt": dt}
+            simulation = simulate_flat_bottom(36, 28, 1e4, fields, physics__f0=1e-4, **options)
             initial_energy = simulation.diagnostics()["energy"]
             simulation.advance(round(16000 / dt))
             changes.append(abs(simulation.diagnostics()["energy"] / initial_energy - 1))
@@ -65,10 +66,20 @@ def parseval() -> Iterator[Comparison]:
 
 @verification_test("well-balanced pressure and transports")
 def lake_at_rest() -> Iterator[Comparison]:
-    """Water at rest over a ridge and around an island stays at rest."""
+    """Water at rest over a ridge, around an island, and over any relief of a sphere stays at rest."""
     simulation = simulate("rest")
+    config, initial_eta = simulation.config, simulation.field("eta")
+    is_water = config.case.mask(config, grid_points(config)) > 0
     simulation.advance(200)
     yield Comparison("largest current, m s-1", max_abs(simulation.field("speed")), 0.0, 1e-12)
+    change = max_abs((simulation.field("eta") - initial_eta)[is_water])
+    yield Comparison("largest change of sea level, m", change, 0.0, 1e-11)
+    rng = np.random.default_rng(1)
+    fields = {"depth": 10.0 + 5000.0 * rng.random((60, 120)), "mask": (rng.random((60, 120)) > 0.2) * 1.0}
+    simulation = simulate("sea", fields=fields)
+    simulation.advance(500)
+    largest = max(max_abs(np.nan_to_num(simulation.field(name))) for name in ("eta", "u", "v"))
+    yield Comparison("sphere: largest level or current", largest, 0.0, 1e-300)
 
 
 @verification_test("a program is deterministic")

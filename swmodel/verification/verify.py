@@ -76,5 +76,5 @@ def format_comparison(comparison: Comparison) -> str:
 def to_json_values(comparison: Comparison) -> dict:
     """The values of a comparison for JSON, where infinities and NaN become texts."""
     numbers = {name: float(getattr(comparison, name)) for name in ("measured", "expected", "tolerance")}
-    numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
-    return {"quantity": comparison.quantity} | numbers | {"passed": comparison.passed}
+    values = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
+    return {"quantity": comparison.quantity} | values | {"passed": comparison.passed}

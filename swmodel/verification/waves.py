@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,15 @@ def kelvin_wave() -> Iterator[Comparison]:
     yield Comparison("largest error of sea level / amplitude", errors[1], 0.0, 0.01)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.1)
     yield Comparison("flow across the channel / current", max_abs(simulation.field("v")) / max_abs(current), 0.0, 1e-3)
+    yield Comparison(
+        "largest error of the current / current", max_abs(simulation.field("u") - current) / max_abs(current), 0.0, 0.01
+    )
+    for f0 in (1e-4, -1e-4):
+        simulation = simulate("kelvin", {"physics.f0": f0}, kelvin.ROUND_TRIP_TIME)
+        config = simulation.config
+        change = max_abs(simulation.field("eta") - kelvin.sea_level(config, grid_points(config), 0.0))
+        quantity = f"f0 {f0:g} s-1: largest change of sea level after one round / amplitude"
+        yield Comparison(quantity, change / config.case.amplitude, 0.0, 0.005)
 
 
 @verification_test("Matsuno (1966), J. Meteorol. Soc. Jpn. 44, 25-43")
@@ -86,6 +96,22 @@ def equatorial_waves() -> Iterator[Comparison]:
             errors.append(max_abs(simulation.field("eta") - eta) / max_abs(eta))
         yield Comparison(f"{wave}: largest error of sea level / amplitude", errors[1], 0.0, 0.03)
         yield Comparison(f"{wave}: order of the error", convergence_order(*errors), 2.0, 0.25)
+
+
+@verification_test("Matsuno (1966), J. Meteorol. Soc. Jpn. 44, 25-43", quick=False)
+def equatorial_speeds() -> Iterator[Comparison]:
+    """Kelvin and Rossby waves travel along the equator at the speed of their dispersion relation."""
+    for wave, seconds, tolerance in (("kelvin", equatorial.ROUND_TRIP_TIME, 3e-4), ("rossby", 75 * 86400.0, 0.01)):
+        simulation = simulate("equatorial", {"case.wave": wave, "case.mode": 1})
+        config, x = simulation.config, grid_points(simulation.config).x[0]
+        crest_row = np.abs(simulation.field("eta")).max(axis=1).argmax()
+        harmonic = np.exp(-1j * equatorial.wavenumber(config) / equatorial.equatorial_radius(config) * x)
+        phases = [np.angle((simulation.field("eta")[crest_row] * harmonic).sum())]
+        for n in range(1, 41):
+            simulation.advance(until=seconds * n / 40)
+            phases.append(np.angle((simulation.field("eta")[crest_row] * harmonic).sum()))
+        frequency = (phases[0] - np.unwrap(phases)[-1]) / simulation.time
+        yield Comparison(f"{wave}: speed / formula", frequency / equatorial.frequency(config), 1.0, tolerance)
 
 
 @verification_test("Lamb (1932), section 176")
@@ -170,7 +196,7 @@ def open_boundary() -> Iterator[Comparison]:
     for nx in (100, 200):
         dx = 200e3 / nx
         fields = {"eta": lambda at: 1e-5 * np.exp(-0.5 * ((at.x - 100e3) / 8e3) ** 2) + 0 * at.y}
-        options = {"grid__periodic_x": False, "open_boundaries__sides": ("west", "east")}
+        options: dict[str, Any] = {"grid__periodic_x": False, "open_boundaries__sides": ("west", "east")}
         simulation = simulate_flat_bottom(nx, 3, dx, fields, **options)
         initial_energy = total_energy(simulation)
         simulation.advance(round(0.8 * 200e3 / WAVE_SPEED / simulation.dt))
