@@ -6,14 +6,13 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import TracerOptions
 from ...setup.fields.record_notes import sha256
 from ..options.input import RiverOptions
 from ..options.model import section_class
 
-TERM_SECTIONS = tuple(term.name for term in TERMS.values() if term.options)
-FIXED_SECTIONS = ("case", "grid", "physics", *TERM_SECTIONS, "scheme", "time", "forcing")
+#: Sections whose keys may change, except those that `values_fixed_on_resume` adds; all other sections are fixed.
+FREE_SECTIONS = ("run", "input", "output", "restart", "python", "assimilation", "ensemble")
 #: The section of fields and terms from Python.
 PYTHON_SECTION = "python"
 #: Keys of [output] that determine the contents of the files.
@@ -42,11 +41,11 @@ def values_fixed_on_resume(text: str) -> dict:
                 values[f"input.{key}"] = ", ".join(names)
             elif (section, key) == ("forcing", "rivers"):
                 rivers = [RiverOptions(**each) for each in value]
-                names = [each.model_copy(update={"series": Path(each.series).name}) for each in rivers]
-                values["forcing.rivers"] = [each.model_dump(mode="json") for each in names]
+                rivers = [each.model_copy(update={"series": Path(each.series).name}) for each in rivers]
+                values["forcing.rivers"] = [each.model_dump(mode="json") for each in rivers]
             elif (section, key) == ("physics", "tracers"):  # a file of an earlier version has fewer keys
                 values["physics.tracers"] = [TracerOptions(**each).model_dump(mode="json") for each in value]
-            elif section in FIXED_SECTIONS or (section == "output" and key in FIXED_OUTPUT_KEYS):
+            elif section not in FREE_SECTIONS or (section == "output" and key in FIXED_OUTPUT_KEYS):
                 values[f"{section}.{key}"] = value
             elif (section, key) == ("run", "dtype"):
                 values["run.dtype"] = value
@@ -58,7 +57,7 @@ def values_fixed_on_resume(text: str) -> dict:
 
 
 def short_checksum(text: str) -> str:
-    """The part of a checksum that messages show."""
+    """The part that messages show of the checksum at the end of a text."""
     return f"SHA-256 {text.split()[-1][:12]}..."
 
 
