@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..files.output.maps import write_maps
@@ -11,6 +13,9 @@ from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL_FIELDS, variable_in_run
 from ..ocean.variable import Variable
 from ..setup.positions.stencils import OBSERVED_QUANTITIES
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 FORECAST_UNITS = {"eta": "m", "current": "m s-1"}
 
@@ -58,7 +63,8 @@ def write_analysis(
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    variables_and_values, maps_on_boundary = [], []
+    variables_and_values: list[tuple[Variable, np.ndarray]] = []
+    maps_on_boundary: list[str] = []
     for name in experiment.controls:
         values = {"background": np.asarray(experiment.first_guess[name]), "analysis": np.asarray(analysis[name])}
         values["increment"] = values["analysis"] - values["background"]
@@ -89,7 +95,7 @@ def write_analysis(
     write_maps(path, config, problem.transport, maps, define, command_line, maps_on_boundary, "time")
 
 
-def define_record_times(dataset, dimension: str, seconds, config) -> None:
+def define_record_times(dataset, dimension: str, seconds, config: Config) -> None:
     """Define a dimension of records and its coordinate variable, unless another control has defined them."""
     if dimension not in dataset.dimensions:
         dataset.createDimension(dimension, len(seconds))
@@ -106,7 +112,7 @@ def control_variable(name: str, kind: str, physics) -> Variable:
     return Variable(f"{name}_{kind}", location, entry.units, standard_name, long_name)
 
 
-def define_observations(dataset, observations, departures: dict, impact, config) -> None:
+def define_observations(dataset, observations, departures: dict, impact, config: Config) -> None:
     """Define the observations, their departures from first guess and analysis, and any impact on a quantity."""
     dataset.createDimension("observation", observations.size)
     grid_axes = axes(config.grid)

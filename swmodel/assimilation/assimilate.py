@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +28,10 @@ from .experiment import prepare_experiment
 from .gauss_newton import OUTCOME_MEANINGS, IterationReport, Limits, MinimiserState, minimise
 from .impact import observation_impact
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
+
 RESULTS_FILE, FIGURE = "assimilation.json", "assimilation.png"
 
 #: Shortest correlation length that the grid resolves, in cells; largest number of stations in the summary.
@@ -35,7 +40,7 @@ MIN_LENGTH_CELLS, MAX_LISTED_STATIONS = 3, 5
 log = logging.getLogger(__name__)
 
 
-def compute(config, directory, options, report, command_line, watch):
+def compute(config: Config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.tasks.TASK_MODULES`.
 
     Options:
@@ -72,7 +77,7 @@ def compute(config, directory, options, report, command_line, watch):
             log.warning("%s; the results are those with the lowest cost", words)
 
 
-def run_4dvar(config, experiment, directory, options, command_line, monitor) -> dict:
+def run_4dvar(config: Config, experiment, directory, options, command_line, monitor) -> dict:
     """Run 4D-Var and write analysis.nc; returns the numbers for assimilation.json."""
     transport = experiment.problem.transport
     cost_function = monitor.cost_function = CostFunction(experiment)
@@ -110,14 +115,18 @@ class ProgressMonitor:
         pieces: number of pieces of computation so far, which shows the watchdog that the assimilation advances.
         iteration: number of outer iterations, or of cycles with letkf, so far.
         rounds_name: what `iteration` counts, for messages.
+        transport, cost_function: of the assimilation; set once they exist, `cost_function` only by 4D-Var.
     """
 
-    def __init__(self, stop: StopRequests, config, directory: Path, report):
-        self.stop, self.config, self.directory, self.report = stop, config, directory, report
-        self.cost_function, self.history, self.pieces, self.iteration, self.n_inner = None, [], 0, 0, 0
-        self.transport, self.rounds_name = None, "outer iterations"
+    transport: Transport
+    cost_function: CostFunction
 
-    def tick(self, transport):
+    def __init__(self, stop: StopRequests, config: Config, directory: Path, report):
+        self.stop, self.config, self.directory, self.report = stop, config, directory, report
+        self.pieces, self.iteration, self.n_inner, self.rounds_name = 0, 0, 0, "outer iterations"
+        self.history: list[dict] = []
+
+    def tick(self, transport: Transport):
         """Count a piece of computation; raise Stopped on request."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
@@ -243,15 +252,15 @@ def twin_summary(twin) -> list[str]:
     ]
     for name, errors in twin["controls"].items():
         for region in errors["background"]:
-            both = errors["background"][region], errors["analysis"][region]
-            lines.append(error_line(f"{name} {region.replace('_', ' ')}", *both, CONTROLS[name].units))
+            before, after = errors["background"][region], errors["analysis"][region]
+            lines.append(error_line(f"{name} {region.replace('_', ' ')}", before, after, CONTROLS[name].units))
     forecast = twin["forecast"]
     end_of_window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
     for name, units in FORECAST_UNITS.items():
         for index in (0, end_of_window, -1):
             for region in forecast[name]["background"]:
-                both = (forecast[name][estimate][region][index] for estimate in ("background", "analysis"))
-                lines.append(error_line(f"{name} on day {forecast['days'][index]:.4g} {region}", *both, units))
+                before, after = (forecast[name][estimate][region][index] for estimate in ("background", "analysis"))
+                lines.append(error_line(f"{name} on day {forecast['days'][index]:.4g} {region}", before, after, units))
     return [words for words in lines if words]
 
 

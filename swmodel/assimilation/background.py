@@ -22,9 +22,10 @@ from ..parallel.transport.halo import exchange_halos
 from .diffusion import MASK_NAMES, Conductances, chebyshev_coefficients, conductances_of, smooth, stack_coefficients
 from .spectral import SpectralFilters
 from .spectral import variance as variance_of_spectrum
-from .variance import smoothed_noise_variances
+from .variance import LayerKind, smoothed_noise_variances
 
 if TYPE_CHECKING:
+    from ..config.options.model import Config
     from ..model.domain import Domain
     from ..parallel.transport import Transport
 
@@ -77,8 +78,8 @@ class BackgroundErrors:
         balance: the operator that adds currents in balance with eta to u and v, or None.
         scale: sigma N of all layers, [layers, ny, nx]; zero on land and closed faces. The layers are the fields, or
             their records.
-        coefficients, links: the Chebyshev coefficients and Conductances of the layers, for `diffusion.smooth`; None
-            without fields or with `filters`.
+        coefficients, conductances: the Chebyshev coefficients and Conductances of the layers, for `diffusion.smooth`;
+            None without fields or with `filters`.
         filters: the smoothing by spectrum that replaces diffusion, or None.
     """
 
@@ -90,7 +91,7 @@ class BackgroundErrors:
     balance: GeostrophicBalance | None
     scale: Any = None
     coefficients: Any = None
-    links: Conductances | None = None
+    conductances: Conductances | None = None
     filters: SpectralFilters | None = field(default=None, metadata=STATIC)
 
     @property
@@ -120,7 +121,8 @@ class BackgroundErrors:
         """F of each layer, [layers, ny, nx]."""
         if self.filters:
             return self.filters.smooth(fields, self.transport)
-        return smooth(fields, self.coefficients, self.links, self.transport)
+        assert self.conductances is not None  # Fields are smoothed by spectrum or by diffusion.
+        return smooth(fields, self.coefficients, self.conductances, self.transport)
 
     def apply(self, w: dict) -> dict:
         """L w: fields [ny, nx] of this block or their records [n, ny, nx], zero on land and closed faces; numbers."""
@@ -179,32 +181,40 @@ def make_background_errors(
     block, dtype = transport.block, config.run.dtype
     patches = as_patches(transport.get(domain.grid), domain.setup.static_halo)
     sigmas = {name: jnp.asarray(each.sigma, dtype) for name, each in controls.items() if name not in FIELD_LOCATIONS}
+    lengths = {name: each.length for name, each in controls.items() if each.length is not None}
     roots = {name: jnp.asarray(each.time_root, dtype) for name, each in controls.items() if each.time_root is not None}
     balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
     errors = BackgroundErrors(transport, dtype, tuple(controls), sigmas, roots, balance)
     if not errors.field_names:
         return errors
     layer_names = [name for name in errors.field_names for _ in range(errors.n_layers(name))]
-    keys = [(FIELD_LOCATIONS[name], controls[name].length, name.startswith("boundary_")) for name in layer_names]
-    masks = {key: (water_and_boundary_mask if key[2] else water_mask)(patches, key[0]) for key in keys}
+    kinds = [LayerKind(FIELD_LOCATIONS[name], lengths[name], name.startswith("boundary_")) for name in layer_names]
+    masks = {
+        kind: (water_and_boundary_mask if kind.includes_boundary else water_mask)(patches, kind.location)
+        for kind in kinds
+    }
     if config.assimilation.correlation == "spectrum":
         require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-        errors = replace(errors, filters=SpectralFilters(tuple(key[:2] for key in keys), config.grid))
-        variance = {key: variance_of_spectrum(*key[:2], config.grid, transport) for key in masks}
+        errors = replace(
+            errors, filters=SpectralFilters(tuple((kind.location, kind.length) for kind in kinds), config.grid)
+        )
+        variances = {kind: variance_of_spectrum(kind.location, kind.length, config.grid, transport) for kind in masks}
     else:
         order, tolerance, samples = smoothing
-        coefficients_by_key = {key: chebyshev_coefficients(key[1], config, order, tolerance) for key in masks}
-        variance = smoothed_noise_variances(config, transport, masks, coefficients_by_key, samples)
-        links = {key: conductances_of(mask, key[0], config, block, dtype) for key, mask in masks.items()}
-        parts_of_links = zip(*(links[key] for key in keys), strict=True)
+        coefficients = {kind: chebyshev_coefficients(kind.length, config, order, tolerance) for kind in masks}
+        variances = smoothed_noise_variances(config, transport, masks, coefficients, samples)
+        conductances = {
+            kind: conductances_of(mask, kind.location, config, block, dtype) for kind, mask in masks.items()
+        }
+        conductances_in_x_and_y = zip(*(conductances[kind] for kind in kinds), strict=True)
         errors = replace(
             errors,
-            coefficients=jnp.asarray(stack_coefficients([coefficients_by_key[key] for key in keys]), dtype),
-            links=Conductances(*(jnp.concatenate(parts) for parts in parts_of_links)),
+            coefficients=jnp.asarray(stack_coefficients([coefficients[kind] for kind in kinds]), dtype),
+            conductances=Conductances(*(jnp.concatenate(layers) for layers in conductances_in_x_and_y)),
         )
     scales = [
-        controls[name].sigma * masks[key].block_values(block.shape) / np.sqrt(variance[key])
-        for name, key in zip(layer_names, keys, strict=True)
+        controls[name].sigma * masks[kind].block_values(block.shape) / np.sqrt(variances[kind])
+        for name, kind in zip(layer_names, kinds, strict=True)
     ]
     return replace(errors, scale=jnp.asarray(np.stack(scales), dtype))
 
@@ -235,7 +245,7 @@ class GeostrophicBalance(NamedTuple):
     per_slope_v: Any  # v divided by the sum of the slopes on the four east faces around it, m s-1
 
 
-def build_balance(config, transport, grid) -> GeostrophicBalance:
+def build_balance(config: Config, transport: Transport, grid) -> GeostrophicBalance:
     """The operator of this process's block, from a grid of Patches with a halo; all processes call this together."""
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
@@ -267,7 +277,7 @@ def inverse_away_from_equator(f: Patch, max_f: float) -> Patch:
     return f.map(function)
 
 
-def geostrophic(eta, balance: GeostrophicBalance, transport):
+def geostrophic(eta, balance: GeostrophicBalance, transport: Transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], from eta, m.
 
     The slope on a face is that between its two cells. u is computed from the mean slope on the open ones among the four
@@ -284,7 +294,7 @@ def geostrophic(eta, balance: GeostrophicBalance, transport):
     ), balance.per_slope_v * slopes_around_v.block_values(shape)
 
 
-def geostrophic_transpose(u, v, balance: GeostrophicBalance, transport):
+def geostrophic_transpose(u, v, balance: GeostrophicBalance, transport: Transport):
     """The transpose of `geostrophic`: from u and v to eta, [ny, nx].
 
     JAX's transpose would send partial sums to the neighbours, and the rounding would depend on the layout.

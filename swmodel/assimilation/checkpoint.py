@@ -7,6 +7,7 @@ import json
 import logging
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from ..config import to_toml
 from ..config.loading.fixed_on_resume import differences, values_fixed_on_resume
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
 
 CHECKPOINT_FILE = "progress.h5"
 
@@ -24,7 +29,7 @@ log = logging.getLogger(__name__)
 KEYS_FREE_ON_RESUME = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
-def save(directory, fields: dict, metadata: dict, config, observations, transport) -> None:
+def save(directory, fields: dict, metadata: dict, config: Config, observations, transport: Transport) -> None:
     """Write fields, and metadata that JSON can represent, to CHECKPOINT_FILE; all processes call this together."""
     metadata = metadata | {"configuration": to_toml(config), "observations": observations_checksum(observations)}
     write_blocks(
@@ -32,7 +37,7 @@ def save(directory, fields: dict, metadata: dict, config, observations, transpor
     )
 
 
-def load(directory, config, observations, transport) -> tuple[dict, dict] | None:
+def load(directory, config: Config, observations, transport: Transport) -> tuple[dict, dict] | None:
     """The saved fields on this process's block, and the metadata; None if nothing was saved.
 
     UsageError: the file is from another assimilation.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +23,13 @@ from .filter import CycleAnalysis, EnsembleFilter
 from .settings import STATE_FIELDS
 from .synthetic import DAY
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+
 log = logging.getLogger(__name__)
 
 
-def run_letkf(config, experiment, directory, options, command_line, monitor) -> dict:
+def run_letkf(config: Config, experiment, directory, options, command_line, monitor) -> dict:
     """Run LETKF and write analysis.nc; returns the numbers for assimilation.json. All processes call this together.
 
     The maps of first guess, analysis and truth are valid at the last analysis, at the end of the window. Errors over
@@ -95,9 +99,11 @@ class FilterRun:
         forecast_moments: in a twin experiment, mean and spread [2, 3, ny, nx] at each of the `forecast_steps` so far.
     """
 
-    def __init__(self, config, experiment, monitor, directory):
+    def __init__(self, config: Config, experiment, monitor, directory):
         self.config, self.experiment, self.monitor, self.directory = config, experiment, monitor, directory
-        self.filter, self.cycle_rows, self.forecast_moments = EnsembleFilter(config, experiment), [], []
+        self.filter = EnsembleFilter(config, experiment)
+        self.cycle_rows: list[dict] = []
+        self.forecast_moments: list[np.ndarray] = []
         self.misfits = np.zeros((2, experiment.observations.size))
 
     def save_checkpoint(self) -> None:

@@ -21,7 +21,7 @@ equation solved with the Chebyshev iteration, Q. J. R. Meteorol. Soc. 142, 455-4
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,10 @@ from ..ocean.grid import Metric
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
 from ..ocean.patch import Patch, east, north
 from ..parallel.transport.halo import exchange_halos
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
 
 MASK_NAMES = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
@@ -47,7 +51,7 @@ class Conductances(NamedTuple):
     y: Any  # between (j, i) and (j+1, i), for j from -1 on: [fields, ny + 1, nx]
 
 
-def conductances_of(mask: Patch, location: str, config, block, dtype) -> Conductances:
+def conductances_of(mask: Patch, location: str, config: Config, block, dtype) -> Conductances:
     """The conductances of one field on a block; its mask is 1 at wet points and has a halo of one cell."""
     ny, nx = block.shape
     row_metrics = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
@@ -72,14 +76,14 @@ def conductances_of(mask: Patch, location: str, config, block, dtype) -> Conduct
     )
 
 
-def spectrum_bound(config) -> float:
+def spectrum_bound(config: Config) -> float:
     """An upper bound of the spectrum of A: the largest 4/dx² + 4/dy², m-2."""
     row_metrics = metrics(config.grid, np.arange(config.grid.ny))
     inverse_lengths = zip(row_metrics["rdx"], row_metrics["rdy"], strict=True)  # at each location
     return max(float((4 * (rdx * rdx + rdy * rdy)).max()) for rdx, rdy in inverse_lengths)
 
 
-def chebyshev_coefficients(length: float, config, order: int, tolerance: float) -> np.ndarray:
+def chebyshev_coefficients(length: float, config: Config, order: int, tolerance: float) -> np.ndarray:
     """Chebyshev coefficients of F for the length l in m and the order p > 2.
 
     The sum of the magnitudes of the omitted coefficients is at most `tolerance`.
@@ -104,7 +108,7 @@ def stack_coefficients(all_coefficients) -> np.ndarray:
     return np.stack([np.pad(c, (0, n_terms - len(c))) for c in all_coefficients], axis=1)[:, :, None, None]
 
 
-def smooth(fields, coefficients, conductances: Conductances, transport):
+def smooth(fields, coefficients, conductances: Conductances, transport: Transport):
     """F of `fields` x [fields, ny, nx], without N, by Clenshaw's recurrence b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
     Points where the mask is 0 neither change nor affect other points. The coefficients c_k are [terms, fields, 1, 1].

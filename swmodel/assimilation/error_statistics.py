@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from ..setup.positions.stencils import OBSERVED_QUANTITIES
 from .experiment import make_problem, resting_depth
 from .localisation import embed_positions, surface_distance
 from .synthetic import DAY
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
 
 #: A cell is unobserved if all observations are farther away than this, in cells; the observation operator reads points
 #: up to one cell away.
@@ -35,7 +40,7 @@ def statistics_by_station(observations, departures: dict, impact: np.ndarray | N
     return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
 
 
-def distance_to_observations(observations, config, block) -> np.ndarray:
+def distance_to_observations(observations, config: Config, block) -> np.ndarray:
     """Distance of each cell centre to the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
@@ -59,7 +64,7 @@ class CellSets:
         counts: the number of cells of each set on all processes.
     """
 
-    def __init__(self, config, observations, transport):
+    def __init__(self, config: Config, observations, transport: Transport):
         block, self.transport = transport.block, transport
         rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
         wet = np.broadcast_to(fields.wet_mask(config, rows, columns) > 0, block.shape)
@@ -127,7 +132,7 @@ def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
     return errors_by_control
 
 
-def forecast_steps(config) -> list[int]:
+def forecast_steps(config: Config) -> list[int]:
     """The steps, from 0 to the end of the forecast, at which its errors are computed."""
     dt, output = config.time.dt, config.output
     steps = config.run.steps + round(getattr(config.case, "forecast", 0.0) * DAY / dt)
@@ -135,7 +140,7 @@ def forecast_steps(config) -> list[int]:
     return [*range(0, steps, every), steps]
 
 
-def forecast_states(experiment, config, x: dict, tick):
+def forecast_states(experiment, config: Config, x: dict, tick):
     """Iterate over eta, u and v, [ny, nx] of the block, at the `forecast_steps` of the run from controls x.
 
     After their last record, corrections fade linearly to zero within one interval between records.
@@ -165,7 +170,7 @@ def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick) -> d
     """
     config = experiment.true_config
     record_steps = forecast_steps(config)
-    results = {"days": [step * config.time.dt / DAY for step in record_steps]}
+    results: dict[str, Any] = {"days": [step * config.time.dt / DAY for step in record_steps]}
     results["window_days"] = config.run.steps * config.time.dt / DAY
     for name in ("eta", "current"):
         results[name] = {estimate: {region: [] for region in cell_sets.masks} for estimate in forecasts}

@@ -26,8 +26,8 @@ from ..setup.fields.varying import value_at
 from ..setup.setup import rows_and_columns, setup_of
 from .background import BackgroundErrors, ControlErrors, make_background_errors
 from .checkpoint import require_same_assimilation, run_values_fixed_on_resume
-from .interpolation import make_operator
-from .observations import read_observations, write_observations
+from .interpolation import ObservationOperator, make_operator
+from .observations import Observations, read_observations, write_observations
 from .settings import correlation_length, prior_config
 from .synthetic import DAY, is_spun_up_twin, is_twin, make_network, observe_run
 
@@ -39,21 +39,23 @@ class TwinStates(NamedTuple):
     guess: State
 
 
-def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
+def spin_up(config: Config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     """The truth, `spinup` days after the start of the case, and the first guess, the state `lead` days earlier.
 
     All processes call this together. It calls tick(), which may raise, before each piece of `steps_per_piece` steps.
+    NumericalError: the run blew up.
     """
+    case: Any = config.case  # with options that only twin experiments have
     simulation = Simulation(config)
-    truth_step = round(config.case.spinup * DAY / simulation.dt)
-    guess_step = truth_step - min(truth_step, round(config.case.lead * DAY / simulation.dt))
+    truth_step = round(case.spinup * DAY / simulation.dt)
+    guess_step = truth_step - min(truth_step, round(case.lead * DAY / simulation.dt))
     max_steps = steps_per_piece(simulation.config)
 
     def advance_to(step: int) -> State:
         while simulation.step < step:
             tick()
-            # This method does not check the state, because the assimilation does so.
             simulation.take_steps(min(max_steps, step - simulation.step))
+        simulation.health()  # `take_steps` does not check the state
         return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
     guess = advance_to(guess_step)
@@ -80,8 +82,8 @@ class Experiment(NamedTuple):
     problem: Problem
     first_guess: dict
     background: BackgroundErrors | None
-    observations: Any
-    operator: Any
+    observations: Observations
+    operator: ObservationOperator
     truth: dict | None = None
     true_config: Config | None = None
 
@@ -91,7 +93,7 @@ class Experiment(NamedTuple):
 
 
 def prepare_experiment(
-    config,
+    config: Config,
     directory,
     memory: int | None,
     command_line: str = "",
@@ -140,7 +142,7 @@ def prepare_experiment(
     )
 
 
-def first_guess_errors(config, domain, eta) -> BackgroundErrors:
+def first_guess_errors(config: Config, domain, eta) -> BackgroundErrors:
     """The errors of a first guess with sea level `eta`, m, on the block; all processes of the Domain call this."""
     errors = {name: errors_of_control(config, name) for name in config.assimilation.controls}
     if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
@@ -149,7 +151,7 @@ def first_guess_errors(config, domain, eta) -> BackgroundErrors:
     return make_background_errors(domain, errors, config.assimilation.balanced)
 
 
-def errors_of_control(config, name: str) -> ControlErrors:
+def errors_of_control(config: Config, name: str) -> ControlErrors:
     sigma = getattr(config.assimilation, sigma_key(name))
     if CONTROLS[name].control == "records":
         return ControlErrors(sigma * time_correlation_root(config, name))
@@ -157,7 +159,7 @@ def errors_of_control(config, name: str) -> ControlErrors:
     return ControlErrors(sigma, correlation_length(config.assimilation, name), time_root)
 
 
-def time_correlation_root(config, name: str) -> np.ndarray:
+def time_correlation_root(config: Config, name: str) -> np.ndarray:
     """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; T: correlation time."""
     times = corrections.record_times(setup_of(config), name)
     time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
@@ -175,7 +177,9 @@ class DeferredObserver:
         return self.operator.observe(view, k)
 
 
-def make_problem(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, DeferredObserver]:
+def make_problem(
+    config: Config, names, every: int, tick, memory: int | None = None
+) -> tuple[Problem, DeferredObserver]:
     """A Problem that calls tick(transport) after each piece of a sweep, and its observer, still without operator.
 
     `every`: steps between samples; `memory`: see `Problem`, not needed without derivatives.
@@ -192,7 +196,7 @@ def initial_controls(state: State, problem: Problem) -> dict:
     return {name: jnp.asarray(fields[name]) for name in fields if name in CONTROLS}
 
 
-def true_corrections(config, problem: Problem) -> dict:
+def true_corrections(config: Config, problem: Problem) -> dict:
     """The true values of the corrections among the controls: coefficients of the truth minus those of the problem."""
     setup, (rows, columns) = problem.domain.setup, rows_and_columns(problem.block, 0)
     differences_by_name = {}
@@ -215,7 +219,7 @@ def resting_depth(domain):
     return np.asarray(depth.block_values(domain.transport.block.shape))
 
 
-def load_or_make_states(config, problem: Problem, directory: Path, tick) -> TwinStates:
+def load_or_make_states(config: Config, problem: Problem, directory: Path, tick) -> TwinStates:
     """Truth and first guess at the start of the window, read from the folder if they are there."""
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
@@ -247,11 +251,12 @@ def load_or_make_observations(
         network: Observations without values.
     """
     path, config = directory / OBSERVATION_FILE, problem.config
+    case: Any = config.case  # with options that only twin experiments have
     if not problem.transport.broadcast(path.exists()):
         observer.operator = make_operator(network, config, problem.block, problem.every)
         samples = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")
         values = np.asarray(observer.operator.collect(samples), np.float64)
-        observed = observe_run(network, values, config, config.case.seed)
+        observed = observe_run(network, values, config, case.seed)
         if problem.transport.rank == 0:
             write_observations(path, observed, config, command_line)
         problem.transport.barrier()

@@ -13,7 +13,7 @@ Arrays [local members, ...] have the members of this process, [N, ...] all N mem
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
@@ -33,6 +33,9 @@ from .interpolation import make_operator
 from .letkf import NormalisedDepartures, analyse, normalise_departures
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: Largest number of values, of all members together, that a process gathers in one message.
 MAX_GATHERED_NUMBERS = 2**24
@@ -66,7 +69,7 @@ class EnsembleFilter:
         analysis_points: {(location, whether points with boundary data are included): `points_of_location`}.
     """
 
-    def __init__(self, config, experiment):
+    def __init__(self, config: Config, experiment):
         self.config, self.options, self.observations = config, config.assimilation, experiment.observations
         names = tuple(name for name in self.options.controls if name in CORRECTIONS)
         members = self.members = Members(ensemble_config(prior_config(config)), corrections=names)
@@ -79,7 +82,7 @@ class EnsembleFilter:
             for with_boundary in (False, True)
         }
         self._observed_values = np.full((members.local_members.length, self.observations.size), np.nan)
-        self.corrections = {}
+        self.corrections: dict[str, np.ndarray] = {}
         self.set_fields(self.draw_first_members(experiment))
         self.health = members.health()
 
@@ -126,7 +129,7 @@ class EnsembleFilter:
         carry = self.members.carry._replace(step=None)
         leaves = [arrays[f"carry {number}"] for number in range(len(jax.tree.leaves(carry)))]
         steps = np.full(self.members.local_members.length, step)
-        self.members.set_carry(jax.tree.structure(carry).unflatten(leaves)._replace(step=steps), step)
+        self.members.set_carry(jax.tree.unflatten(jax.tree.structure(carry), leaves)._replace(step=steps), step)
         self.corrections = {name: arrays[name] for name in self.corrections}
         if self.corrections:
             self.members.set_corrections(self.corrections)

@@ -18,15 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ..parallel.fixed_point import inner_product
 
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
-def make_dot(transport) -> Callable[[Any, Any], float]:
+
+def make_dot(transport: Transport) -> Callable[[Any, Any], float]:
     """The inner product of pytrees: fields [ny, nx] are summed over all blocks, and numbers () and [n] count once.
 
     The result has the same bits for any layout and on all processes, which must call the function together.

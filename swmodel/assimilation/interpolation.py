@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..setup.positions.stencils import bilinear_stencils
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ class ObservationOperator:
         return (parts[:, 0] + parts[:, 1]) + (parts[:, 2] + parts[:, 3])
 
 
-def make_operator(observations, config, block, every_steps: int) -> ObservationOperator:
+def make_operator(observations, config: Config, block, every_steps: int) -> ObservationOperator:
     """The operator of a block for all Observations of the run, and samples at steps 0, every_steps, 2 every_steps, ...
 
     An observation belongs to the sample nearest in time, at most half an interval away if `every_steps` divides the

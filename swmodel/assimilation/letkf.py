@@ -88,6 +88,7 @@ def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: f
     prior_precision = (n_members - 1) / inflation
     perturbations = x - x.mean(axis=-1, keepdims=True)
     transposed, d = np.swapaxes(A, 1, 2), d[..., None]
+    scale: float | np.ndarray
     if A.shape[1] < n_members:
         s, U = np.linalg.eigh(A @ transposed)
         Q, d = transposed @ U, np.swapaxes(U, 1, 2) @ d

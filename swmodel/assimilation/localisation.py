@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,7 +50,8 @@ def surface_distance(grid, chords):
     return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chords / grid.radius, 1.0))
 
 
-class NearbyObservations(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class NearbyObservations:
     """The observations near n points: those of point i are index[start[i]:start[i + 1]], in ascending order."""
 
     start: np.ndarray  # [n + 1]

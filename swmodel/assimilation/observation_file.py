@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +14,16 @@ from ..files.draft import atomic_write
 from ..files.gauge_series import check_zone, parse_number, parse_time
 from ..files.output.metadata import TIME_ATTRIBUTES, time_attributes
 from ..files.output.static import FILL_VALUE
-from ..ocean.coordinates import coordinate_names_and_unit, has_rotated_pole, to_grid_axes
+from ..ocean.coordinates import coordinate_names_and_unit, from_grid_axes, has_rotated_pole, to_grid_axes
 from ..ocean.dates import have_same_days, start_date, time_units
-from ..ocean.rotated_pole import to_earth
 from ..ocean.table import VARIABLES, variable_in_run, with_axis_names
 from ..setup.fields.netcdf_input import InputError, conversion_factor
 from ..setup.fields.netcdf_input.dataset import is_numeric, open_file, read_values
 from ..setup.fields.netcdf_input.units import axis_of_degree_units
 from ..setup.positions.stencils import OBSERVED_QUANTITIES
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 DAY = timedelta(days=1)
 
@@ -65,7 +68,7 @@ def position_names(grid) -> dict[str, str]:
     return dict(zip("xy", coordinate_names_and_unit(grid)[0], strict=True))
 
 
-def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+def load_columns(path, config: Config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
     """The variables of an observation file in SI units, and the problems found in the file.
 
     Returns:
@@ -123,7 +126,7 @@ def parse_cell(parse, file_and_line: str, cell: str):
         raise UsageError(f"{file_and_line}: {error}") from None
 
 
-def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+def columns_of_dataset(data, path, config: Config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
     """As `load_columns`, for the Dataset of an open file or of a text table."""
     feature_type = str(data.attrs.get("featureType", "point"))
     problems = []
@@ -154,7 +157,7 @@ def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray]
     return columns, platform, problems
 
 
-def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
+def read_column(data, name: str, dims: tuple, config: Config) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs], masked where missing.
 
     UnusableVariable: it is absent, has other dimensions than `dims`, or its values or units cannot be used.
@@ -242,19 +245,20 @@ def read_platform(data, dims: tuple) -> np.ndarray | None:
     require_dimensions("platform", variable, dims)
     if is_numeric(variable):
         values = masked_values(variable)
-        return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
+        return np.ma.filled(values.astype(variable.encoding["dtype"]).astype(object), "").astype(str)
     values = variable.values
     texts = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
     return np.char.rstrip(texts)  # because Fortran programs pad texts with blanks
 
 
-def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
+def save_columns(
+    path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config: Config
+) -> None:
     """Write an observation file; NaN is written as _FillValue. If writing fails, `path` stays as it was."""
     import xarray
 
     variable_names = position_names(config.grid)
-    if has_rotated_pole(config.grid):
-        columns = columns | dict(zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True))
+    columns = columns | dict(zip("xy", from_grid_axes(config.grid, columns["x"], columns["y"]), strict=True))
     data = xarray.Dataset(attrs={"Conventions": "CF-1.12", "featureType": "point", **attributes})
     for name, values in ((variable_names.get(name, name), values) for name, values in columns.items()):
         calendar = time_attributes(config.time) if name == "time" else {}
@@ -270,7 +274,7 @@ def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | No
         data.to_netcdf(part, engine="netcdf4")
 
 
-def quantity_attributes(name: str, config) -> dict[str, str]:
+def quantity_attributes(name: str, config: Config) -> dict[str, str]:
     """The NetCDF attributes of an observed quantity ("eta") or of its error ("eta_error")."""
     quantity, _, error_suffix = name.partition("_")
     variable = with_axis_names(variable_in_run(quantity, config.physics), config.grid)

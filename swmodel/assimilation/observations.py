@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..ocean.dates import start_date
 from ..ocean.table import VARIABLES, variable_in_run
 from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils
 from .observation_file import load_columns, save_columns
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 class Observations(NamedTuple):
@@ -35,7 +38,7 @@ class Observations(NamedTuple):
         return Observations(*(field[indices] for field in self))
 
 
-def read_observations(path, config) -> Observations:
+def read_observations(path, config: Config) -> Observations:
     """The observations in a file (docs/assimilation.md), in the order of the file.
 
     Raises:
@@ -68,7 +71,7 @@ def read_observations(path, config) -> Observations:
     )
 
 
-def write_observations(path, observations: Observations, config, command_line: str = "") -> None:
+def write_observations(path, observations: Observations, config: Config, command_line: str = "") -> None:
     """Write the file completely or not at all; `read_observations` reads the observations from it in the same order.
 
     Raises:
@@ -114,9 +117,9 @@ TIME_TOLERANCE_STEPS = 1e-3
 MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
-def find_faults(columns: dict, is_observed: np.ndarray, config) -> Iterator[str]:
+def find_faults(columns: dict, is_observed: np.ndarray, config: Config) -> Iterator[str]:
     """One message for each kind of fault in the numbers. Rows of the file without observed values are not checked."""
-    has_observation = is_observed.any(axis=1)
+    has_observation = np.any(is_observed, axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
         time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
@@ -143,9 +146,9 @@ def find_faults(columns: dict, is_observed: np.ndarray, config) -> Iterator[str]
             yield from fault_message(template, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
 
 
-def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, config) -> Iterator[str]:
+def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, config: Config) -> Iterator[str]:
     """Messages about positions that are missing, outside the domain, or without a wet point around them."""
-    has_observation, grid_axes = is_observed.any(axis=1), axes(config.grid)
+    has_observation, grid_axes = np.any(is_observed, axis=1), axes(config.grid)
     names = f"{grid_axes.x.name}, {grid_axes.y.name}"
 
     def position(i):

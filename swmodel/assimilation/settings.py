@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
@@ -18,6 +19,9 @@ from ..setup.setup import setup_of
 from .observations import read_observations
 from .synthetic import DAY, is_spun_up_twin, is_twin, make_network
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+
 STATE_FIELDS = ("eta", "u", "v")
 
 
@@ -28,7 +32,7 @@ def correlation_length(options, name: str) -> float | None:
     return (name in CORRECTIONS and options.correction_length) or options.length
 
 
-def check_assimilation(config) -> None:
+def check_assimilation(config: Config) -> None:
     """Check that an assimilation can start with a resolved configuration and its observation file."""
     require_derivatives(config)
     if config.run.transport == "sharded":
@@ -48,18 +52,18 @@ def check_assimilation(config) -> None:
         raise ConfigError(messages)
 
 
-def config_until_impact(config):
+def config_until_impact(config: Config):
     """The configuration of a run until `impact_days` after the window, when the quantity `impact` is evaluated."""
     steps = config.run.steps + round(config.assimilation.impact_days * DAY / config.time.dt)
     return config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
 
 
-def prior_config(config):
+def prior_config(config: Config):
     """The configuration of the first guess: from the case's `prior_config`, or unchanged."""
     return config.case.prior_config(config) if hasattr(config.case, "prior_config") else config
 
 
-def ensemble_config(config):
+def ensemble_config(config: Config):
     """The configuration of the members of `letkf`. ConfigError: it is invalid.
 
     It does not perturb the initial sea level, because `EnsembleFilter` draws the members' initial states.
@@ -70,7 +74,7 @@ def ensemble_config(config):
     return checked.model_copy(update={"ensemble": checked.ensemble.model_copy(update={"initial_eta": 0.0})})
 
 
-def template_values(config) -> dict:
+def template_values(config: Config) -> dict:
     """{key: value} of [assimilation] that suit a configuration as a first choice, not tuned to observations."""
     steps, cell_size, shorter_side = config.run.steps, max_cell_size(config.grid), min(domain_size(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
@@ -83,7 +87,7 @@ def template_values(config) -> dict:
     }
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     """The problems of the section [assimilation], one line each, without those of the observation file."""
     options = config.assimilation
     if not options.controls:
@@ -129,7 +133,7 @@ def problems(config) -> Iterator[str]:
         yield from network_problems(config)
 
 
-def network_problems(config) -> Iterator[str]:
+def network_problems(config: Config) -> Iterator[str]:
     """Why a configuration without an observation file has no synthetic observations."""
     if not is_twin(config):
         yield "assimilation.observations: give an observation file; only twin experiments make their own"
@@ -142,7 +146,7 @@ def network_problems(config) -> Iterator[str]:
             yield "output.stations: this twin experiment observes the sea level at its stations, but there are none"
 
 
-def letkf_problems(config) -> Iterator[str]:
+def letkf_problems(config: Config) -> Iterator[str]:
     options, steps = config.assimilation, config.run.steps
     if unsupported := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
         yield (

@@ -28,6 +28,7 @@ from ..parallel.fourier import Fourier
 
 if TYPE_CHECKING:
     from ..config.options.grid import GridOptions
+    from ..parallel.transport.transport import Transport
 
 
 class SpectralFilters(NamedTuple):
@@ -36,7 +37,7 @@ class SpectralFilters(NamedTuple):
     fields: tuple[tuple[str, float], ...]
     grid: GridOptions
 
-    def smooth(self, fields, transport):
+    def smooth(self, fields, transport: Transport):
         """F of the fields [fields, ny, nx] of a block, not normalised; for use in a jitted program."""
         return jnp.stack(
             [
@@ -45,7 +46,7 @@ class SpectralFilters(NamedTuple):
             ]
         )
 
-    def _smooth_field(self, field, location: str, length: float, transport):
+    def _smooth_field(self, field, location: str, length: float, transport: Transport):
         fourier = make_fourier(location, self.grid, transport)
         wavenumbers = fourier.wavenumbers(self.grid.dy, self.grid.dx)
         along_y, along_x = (np.exp(-((0.5 * length * k) ** 2)).astype(field.dtype) for k in wavenumbers)
@@ -54,12 +55,12 @@ class SpectralFilters(NamedTuple):
         return fourier.backward(coefficients * factor.astype(coefficients.dtype))
 
 
-def make_fourier(location: str, grid, transport) -> Fourier:
+def make_fourier(location: str, grid, transport: Transport) -> Fourier:
     """The Fourier transforms of fields at a location. UsageError: there are more blocks than lines."""
     return Fourier.for_location(transport, location, (grid.periodic_y, grid.periodic_x))
 
 
-def variance(location: str, length: float, grid, transport) -> np.ndarray:
+def variance(location: str, length: float, grid, transport: Transport) -> np.ndarray:
     """diag(F²) on this process's block, [ny, nx], float64; positive everywhere, but without meaning on walls."""
     fourier, sizes = make_fourier(location, grid, transport), (grid.dy, grid.dx)
     spans = transport.block.y, transport.block.x

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..ocean.coordinates import cells_containing, edges, is_spherical, metres_pe
 from ..parallel.worker import NETCDF_LOCK
 from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 from .observations import TIME_TOLERANCE_STEPS, Observations
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 class Altimeter(NamedTuple):
@@ -29,7 +32,7 @@ class Altimeter(NamedTuple):
     speed: float = 5800.0  # m s-1, over ground
 
 
-def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
+def tracks(config: Config, altimeter: Altimeter, seed: int = 0) -> Observations:
     """Observations, without values, of sea level along the ground tracks of an altimeter.
 
     Ascending tracks lean to the east of north by the angle; descending tracks go south and lean east by the same angle.
@@ -94,7 +97,7 @@ def mercator_y(grid, y):
     return np.degrees(np.arctanh(np.sin(np.radians(y)))) if is_spherical(grid) else y
 
 
-def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
+def moorings(config: Config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
     """Observations, without values, of moorings at the cell centres of a coarse grid of ny x nx over the domain.
 
     Moorings on land, or without an open face around them, are omitted.
@@ -107,12 +110,12 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
         Observations ordered by time, mooring and quantity; the platforms are "mooring-1", ...
     """
     west, east, south, north = edges(config.grid)
-    y, x = np.meshgrid(
+    y_2d, x_2d = np.meshgrid(
         south + (np.arange(ny) + 0.5) * (north - south) / ny,
         west + (np.arange(nx) + 0.5) * (east - west) / nx,
         indexing="ij",
     )
-    x, y, numbers = x.ravel(), y.ravel(), np.array(sorted(OBSERVED_QUANTITIES.index(name) for name in errors))
+    x, y, numbers = x_2d.ravel(), y_2d.ravel(), np.array(sorted(OBSERVED_QUANTITIES.index(name) for name in errors))
     wet = is_over_water(config, x, y)
     for number in numbers:
         wet &= bilinear_stencils(config, np.full(x.shape, number), x, y).is_covered
@@ -124,7 +127,7 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
     return Observations(q.astype(np.int8), t, x[wet][m], y[wet][m], np.full(q.shape, np.nan), sigma, names[m])
 
 
-def is_over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def is_over_water(config: Config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether each position, within the domain, lies in a wet cell."""
     return neighbourhood_values(config, *cells_containing(config.grid, x, y))[:, 0, 0] > 0
 
@@ -135,7 +138,7 @@ def merge_observations(*parts: Observations) -> Observations:
     return merged.select(np.argsort(merged.time, kind="stable"))
 
 
-def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
+def observe_run(observations: Observations, samples, config: Config, seed: int = 0) -> Observations:
     """The observations with values from known fields plus noise of the size of their errors, the same on all processes.
 
     Args:
@@ -167,7 +170,7 @@ def evaluate_by_quantity(observations: Observations, evaluate: Callable) -> np.n
     return values
 
 
-def values_from_output(observations: Observations, path, config) -> np.ndarray:
+def values_from_output(observations: Observations, path, config: Config) -> np.ndarray:
     """Values [n] from a run's output: bilinear in space, the nearest record in time."""
     with translate_os_errors(path, "read"):
         recover(path)
@@ -177,7 +180,7 @@ def values_from_output(observations: Observations, path, config) -> np.ndarray:
             )
 
 
-def values_from_records(dataset, path, name: str, observations: Observations, config) -> np.ndarray:
+def values_from_records(dataset, path, name: str, observations: Observations, config: Config) -> np.ndarray:
     shape = (config.grid.ny, config.grid.nx)
     if name not in dataset.variables:
         raise UsageError(f"{path} has no {name}; it must be among output.fields")
@@ -205,22 +208,23 @@ def values_from_records(dataset, path, name: str, observations: Observations, co
 DAY = 86400.0
 
 
-def is_twin(config) -> bool:
+def is_twin(config: Config) -> bool:
     """Whether the case defines a truth and a first guess."""
     return is_spun_up_twin(config) or hasattr(config.case, "prior_config")
 
 
-def is_spun_up_twin(config) -> bool:
+def is_spun_up_twin(config: Config) -> bool:
     """Whether truth and first guess are states of one run at different times."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
-def make_network(config) -> Observations:
+def make_network(config: Config) -> Observations:
     """Observations, without values, by the altimeter and the moorings of a twin experiment, or by the run's stations.
 
     At each sample of the model, moorings measure both components of the current, and stations measure sea level.
     """
-    case, every = config.case, config.assimilation.every_steps * config.time.dt
+    case: Any = config.case  # with options that only twin experiments have
+    every = config.assimilation.every_steps * config.time.dt
     if not is_spun_up_twin(config):
         stations = config.output.stations
         x, y = np.reshape([(s.x, s.y) if s.lon is None else (s.lon, s.lat) for s in stations], (-1, 2)).T
@@ -232,6 +236,6 @@ def make_network(config) -> Observations:
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
     parts = [tracks(config, altimeter, case.seed)]
     if case.moorings:
-        error = {"u": case.velocity_error, "v": case.velocity_error}
-        parts.append(moorings(config, case.moorings, case.moorings, every, error))
+        errors = {"u": case.velocity_error, "v": case.velocity_error}
+        parts.append(moorings(config, case.moorings, case.moorings, every, errors))
     return merge_observations(*parts)

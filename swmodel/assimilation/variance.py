@@ -12,6 +12,8 @@ Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, f
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,18 +25,30 @@ from ..ocean.patch import Patch
 from ..parallel.fixed_point import exact_product
 from .diffusion import Conductances, conductances_of, smooth, spectrum_bound, stack_coefficients
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
+
 #: Rows of the spectrum that are computed at a time, to limit memory.
 STRIP_ROWS = 256
 
 
-def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
+class LayerKind(NamedTuple):
+    """What the smoothing of a layer depends on; layers of one kind have the same mask, coefficients and variance."""
+
+    location: str  # of the layer's points: "centre", "u" or "v"
+    length: float  # the correlation length, m
+    includes_boundary: bool  # whether the points include those with boundary data
+
+
+def box_axis(config: Config, location: str, axis: int) -> tuple[int, bool]:
     """The number of open points of a field along an axis of a box, and whether the axis is periodic."""
     is_periodic = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
     return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
-def box_mask(config, location: str, block, halo: int) -> Patch:
+def box_mask(config: Config, location: str, block, halo: int) -> Patch:
     """1 at the points of a field that are open in a box, else 0, on a block with `halo` cells around it."""
     axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
@@ -54,7 +68,7 @@ def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]
     return 2 - 2 * np.cos(np.pi * number / count), squares
 
 
-def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
+def box_variance(config: Config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
     """diag(F²) on a block of a box, [ny, nx]; without meaning on closed faces.
 
     `coefficients`: the Chebyshev coefficients of F.
@@ -76,7 +90,7 @@ def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.n
     return variance
 
 
-def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
+def band_variance(config: Config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
     """As `box_variance`, on a sphere, where for each wave in x a tridiagonal matrix has the eigenvectors in y."""
     from scipy.linalg import eigh_tridiagonal
 
@@ -97,40 +111,49 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     return variance
 
 
-def smoothed_noise_variances(config, transport, masks: dict, all_coefficients: dict, samples: int) -> dict:
-    """{key: diag(F²) of a field on this process's block, float64 [ny, nx]}, without meaning on land.
+def smoothed_noise_variances(
+    config: Config,
+    transport: Transport,
+    masks: dict[LayerKind, Patch],
+    all_coefficients: dict[LayerKind, np.ndarray],
+    samples: int,
+) -> dict[LayerKind, np.ndarray]:
+    """diag(F²) of each kind of layer on this process's block, float64 [ny, nx], without meaning on land.
 
     All processes call this together.
 
     Args:
-        masks: {(location, length, ...): Patch of NumPy arrays, 1 at the field's wet points}.
-        all_coefficients: the Chebyshev coefficients of F, by the same keys.
+        masks: for each kind, a Patch of NumPy arrays, 1 at the wet points.
+        all_coefficients: for each kind, the Chebyshev coefficients of F.
         samples: number of fields of white noise, if there is land.
     """
     block = transport.block
     box_variances = {
-        key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_coefficients.items()
+        kind: np.maximum(box_variance(config, kind.location, block, coefficients), 1e-300)
+        for kind, coefficients in all_coefficients.items()
     }
-    box_masks = {key: box_mask(config, key[0], block, 1) for key in masks}
+    box_masks = {kind: box_mask(config, kind.location, block, 1) for kind in masks}
     has_land = [
-        np.any(masks[key].block_values(block.shape) != box_masks[key].block_values(block.shape)) for key in masks
+        np.any(masks[kind].block_values(block.shape) != box_masks[kind].block_values(block.shape)) for kind in masks
     ]
     if not transport.any(any(has_land)):
         return box_variances
-    dtype, keys = np.dtype(config.run.dtype), list(masks)
-    conductances = [
-        conductances_of(patches[key], key[0], config, block, dtype) for patches in (masks, box_masks) for key in keys
+    dtype, kinds = np.dtype(config.run.dtype), list(masks)
+    conductances_of_layers = [
+        conductances_of(patches[kind], kind.location, config, block, dtype)
+        for patches in (masks, box_masks)
+        for kind in kinds
     ]
-    conductances = Conductances(*(jnp.concatenate(parts) for parts in zip(*conductances, strict=True)))
-    coefficients = jnp.asarray(stack_coefficients([all_coefficients[key] for key in keys] * 2), dtype)
+    conductances = Conductances(*(jnp.concatenate(parts) for parts in zip(*conductances_of_layers, strict=True)))
+    coefficients = jnp.asarray(stack_coefficients([all_coefficients[kind] for kind in kinds] * 2), dtype)
 
     @jax.jit
     def add_square(total, noise, coefficients, conductances):
         return total + smooth(jnp.concatenate([noise, noise]), coefficients, conductances, transport) ** 2
 
-    total = jnp.zeros((2 * len(keys), *block.shape), dtype)
+    total = jnp.zeros((2 * len(kinds), *block.shape), dtype)
     for sample in range(samples):
-        noise = [white_noise(0, f"normalisation {key[0]}", sample, block) for key in keys]
+        noise = [white_noise(0, f"normalisation {kind.location}", sample, block) for kind in kinds]
         total = add_square(total, jnp.asarray(np.stack(noise), dtype), coefficients, conductances)
     with_land, without_land = np.split(np.asarray(total, dtype=np.float64), 2)
-    return {key: box_variances[key] * with_land[n] / without_land[n] for n, key in enumerate(keys)}
+    return {kind: box_variances[kind] * with_land[n] / without_land[n] for n, kind in enumerate(kinds)}

@@ -41,10 +41,10 @@ def describe_expected_share(setup: Setup) -> str:
 
 def compute_nanoseconds_per_cell(setup: Setup) -> float:
     """Time per cell and step on one core whose cache holds all fields, ns."""
-    shape = list(map(min, setup.shape, MAX_SHAPE))
-    transport = connect("serial", (1, 1), *shape)
+    ny, nx = map(min, setup.shape, MAX_SHAPE)
+    transport = connect("serial", (1, 1), ny, nx)
     executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)
-    steps, times = 2, []
+    steps, times = 2, list[float]()
     carry = executor.start(transport.make_arrays(setup.state))
     carry = jax.block_until_ready(executor.advance(carry, steps))  # compiles
     while len(times) < N_SAMPLES:
@@ -55,4 +55,4 @@ def compute_nanoseconds_per_cell(setup: Setup) -> float:
             steps *= 2
         else:
             times.append(elapsed)
-    return 1e9 * min(times) / (steps * shape[0] * shape[1])
+    return 1e9 * min(times) / (steps * ny * nx)

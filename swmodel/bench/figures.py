@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -21,6 +22,9 @@ from .scaling import predict_step
 from .sweeps import grow_grid, read_published_table
 from .text import format_count, format_number, format_percent
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Additions, multiplications and divisions per cell in an AB2 step of the jet by the executor `xla`.
 FLOPS_PER_CELL = 98
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -29,9 +33,9 @@ MARKERS = "osD^vP"
 #: Shades of bars from dark to light, so that parts also differ in greyscale.
 SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
 #: Styles of published rows, of the line of perfect scaling, and of text next to a point.
-PUBLISHED_STYLE = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
-PERFECT_SCALING_STYLE = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
-ANNOTATION_STYLE = {"textcoords": "offset points", "fontsize": 7.5}
+PUBLISHED_STYLE: dict[str, Any] = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
+PERFECT_SCALING_STYLE: dict[str, Any] = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
+ANNOTATION_STYLE: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5}
 #: A legend below the panel, where it hides nothing.
 LEGEND_STYLE = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
 RATE_LABEL = "million cell updates per second"
@@ -46,7 +50,9 @@ def draw_figures(records: list[dict], folder) -> list[Path]:
         for name, (sweep, function) in FIGURES.items():
             records_of_sweep = [record for record in records if record["sweep"] == sweep and row_statistics(record)]
             figure = function(records_of_sweep) if records_of_sweep else None
-            for kind in ("png", "pdf") if figure else ():
+            if figure is None:
+                continue
+            for kind in ("png", "pdf"):
                 path = Path(folder) / f"{name}.{kind}"
                 figure.savefig(path, bbox_inches="tight", metadata={"CreationDate": None} if kind == "pdf" else None)
                 paths.append(path)
@@ -123,9 +129,9 @@ def draw_prediction(records: list[dict]) -> Figure | None:
 
 def curve_names(stats: RowStatistics, sizes) -> list[str]:
     """Names of the curves to which a row belongs: one for its grid, one for a fixed number of cells per process."""
-    size, first = [stats.row.nx, stats.row.ny], [*sizes[0]]
-    names = [f"{size[0]} x {size[1]}"] if size in [[*each] for each in sizes] else []
-    return names + ([f"{first[0]} x {first[1]} each"] if [*grow_grid(*first, stats.row.nproc)] == size else [])
+    size, (nx, ny) = (stats.row.nx, stats.row.ny), sizes[0]
+    names = [f"{size[0]} x {size[1]}"] if size in [tuple(each) for each in sizes] else []
+    return names + ([f"{nx} x {ny} each"] if grow_grid(nx, ny, stats.row.nproc) == size else [])
 
 
 def draw_sizes(records: list[dict]) -> Figure:
@@ -225,13 +231,13 @@ def process_group(stats: RowStatistics) -> str:
 
 def draw_curves(
     records: list[dict], x_label: str, y_label: str, group_of: Callable, point_of: Callable
-) -> tuple[object, list[tuple]]:
+) -> tuple[Axes, list[tuple]]:
     """Draw a curve per record, executor, platform and group; returns the axes, and (points, colour) of each curve.
 
     `group_of` maps the RowStatistics of a row to the name of its group, or to None to omit the row; `point_of` maps
     them to (x, y).
     """
-    axes, curves, style_indices = make_axes(x_label, y_label), [], {}
+    axes, curves, style_indices = make_axes(x_label, y_label), [], dict[str, int]()
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
     for number, record in enumerate(records):
         points_by_curve: dict[str, list[tuple]] = {}

@@ -6,6 +6,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -30,6 +31,9 @@ from .process_measures import (
 )
 from .sweeps import BenchRow
 
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
+
 #: The control variables of gradients.
 CONTROLS = ("eta", "u", "v")
 #: Perturbation of the initial sea level of members, m, and its correlation length, in cells.
@@ -37,7 +41,7 @@ PERTURBATION_METRES, CORRELATION_LENGTH_CELLS = 1e-3, 10
 
 
 def make_simulation(row: BenchRow, **options) -> swmodel.Simulation:
-    executor_options = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
+    executor_options: dict[str, Any] = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
     return swmodel.Simulation(reference_check.make_config(row, **options), **executor_options)
 
 
@@ -67,7 +71,7 @@ def measure_model(row: BenchRow, task: dict) -> dict:
         if row.executor in TARGETS:
             sample["bytes_per_cell"] = bytes_per_cell(simulation.setup)
         Health(simulation).check()
-    result = {"sample": sample, "differences": roundings, "launch": describe_launch(transport)}
+    result: dict[str, Any] = {"sample": sample, "differences": roundings, "launch": describe_launch(transport)}
     if not reason and task["check"]:
         result["traffic"] = count_messages(time_steps, row, transport)
         nx, ny = reference_check.SMALL_GRID
@@ -113,7 +117,9 @@ def make_gradient_checks(row: BenchRow, **options) -> Checks:
     return Checks(Problem(reference_check.make_config(row, **options), CONTROLS, lambda view, k: view.state))
 
 
-def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], transport) -> dict[str, float]:
+def seconds_of_startup_parts(
+    launch_time: float, end_times: tuple[float, ...], transport: Transport
+) -> dict[str, float]:
     """The time from launch to the end of the first step, s, and its parts before that step.
 
     `end_times`: when imports, creation of the Simulation, compilation and the first step ended on this process. A part
@@ -140,7 +146,7 @@ def measure_output(row: BenchRow, task: dict) -> dict:
     transport = simulation.transport
     with tempfile.TemporaryDirectory(dir=Path(task["reference_file"]).parent) as name:
         folder = Path(transport.broadcast(name))
-        take_steps = partial(simulation.take_steps, row.steps)
+        take_steps = partial(simulation.take_steps, config.run.steps)
         seconds = time_call(take_steps if row.writing == "none" else partial(simulation.run, folder), transport)
         n_bytes = max_over_processes(sum(path.stat().st_size for path in list_result_files(folder)), transport)
     loop_seconds = max_over_processes(simulation.loop_seconds, transport)
@@ -194,11 +200,11 @@ def make_ensemble(row: BenchRow):
 def make_separate_runs(row: BenchRow):
     """Like `make_ensemble`, but for separate runs one after the other."""
     simulation = make_simulation(row)
-    carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
+    carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members or 1)]
 
     def advance(steps: int) -> float:
         start_time = time.perf_counter()
-        for number in range(row.members):
+        for number in range(len(carries)):
             simulation.carry = carries[number]
             simulation.take_steps(steps)
             carries[number] = simulation.carry

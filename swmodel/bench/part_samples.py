@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,9 @@ from .process_measures import (
 )
 from .reference_check import MAX_ROUNDINGS, make_config, values_of_block
 from .sweeps import BenchRow
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 
 def measure_exchange(row: BenchRow, task: dict) -> dict:
@@ -79,14 +83,14 @@ def measure_transforms(row: BenchRow, task: dict) -> dict:
     roundings_by_result = result["differences"] = differences_from_scipy(fourier, field)
     result["traffic"] = count_all_to_alls(fourier, row.dtype)
     result["traffic"]["model"] = pencil_traffic(transport.layout, row.ny, row.nx, field.itemsize)
-    worst = max(roundings_by_result, key=roundings_by_result.get)
+    worst = max(roundings_by_result, key=roundings_by_result.__getitem__)
     if roundings_by_result[worst] > MAX_ROUNDINGS:
         roundings = f"{roundings_by_result[worst]:.3g} roundings (at most {MAX_ROUNDINGS} are allowed)"
         result["reason"] = f"wrong answer: the {worst} differ from scipy.fft's by {roundings}"
     return result
 
 
-def sample_loop(loop, row: BenchRow, task: dict, transport, imports_end: float) -> dict:
+def sample_loop(loop, row: BenchRow, task: dict, transport: Transport, imports_end: float) -> dict:
     """The sample of loop(n), which repeats an operation n times; `imports_end`: when imports ended, s since 1970."""
 
     def time_repetitions(n: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import typing
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -43,10 +44,17 @@ def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
 def make_rows(
     sweep: BenchSweep, cores: int, gpus: int = 0, oversubscribe: bool = False
 ) -> tuple[list[BenchRow], list[str]]:
-    """The rows of a sweep on a machine, and a message for each kind of row that is left out."""
+    """The rows of a sweep that a machine can measure, and a message for each kind of row that is left out.
+
+    UsageError: the sweep `scaling` has several executors.
+
+    Args:
+        cores, gpus: those that are available.
+        oversubscribe: whether to keep rows with more threads than cores.
+    """
     rows, skipped = [], []
     is_sharded = sweep.transport == "sharded"
-    common_values = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
+    common_values: dict[str, Any] = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     cpu_values = common_values | {"threads": sweep.threads, "transport": sweep.transport}
     gpu_values = common_values | {"platform": "gpu", "transport": sweep.transport}
     cpu_executors = [name for name in sweep.executors if name not in ("reference", *GPU_EXECUTORS)]
@@ -55,19 +63,19 @@ def make_rows(
     oversubscribed_counts = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if oversubscribed_counts and not oversubscribe:
         numbers = ", ".join(str(math.prod(pair)) for pair in oversubscribed_counts)
-        owners = "devices" if is_sharded else "processes"
-        skipped.append(
-            f"{numbers} {owners}: more than the {format_count(cores, 'core')} here; --oversubscribe measures them"
-        )
+        unit = "devices" if is_sharded else "processes"
+        threads = f" with {sweep.threads} threads each" if sweep.threads else ""
+        available = format_count(cores, "core")
+        skipped.append(f"{numbers} {unit}{threads}: more than the {available} here; --oversubscribe measures them")
         counts = [pair for pair in counts if pair not in oversubscribed_counts]
     if sweep.measure in ("halo", "scaling") and (1, 1) in counts:
         skipped.append("1 process: exchanges nothing")
         counts.remove((1, 1))
     if sweep.measure == "scaling":
         if len(sweep.executors) > 1:
-            raise UsageError("scaling: predicts the steps of one executor; give --executor once, but not all")
-        nproc = tuple(n for n, _ in counts)
-        return scaling.make_scaling_rows(sweep._replace(nproc=nproc), cores) if nproc else [], skipped
+            raise UsageError("scaling: predicts the steps of a single executor; give --executor once, with one name")
+        sweep = sweep._replace(nproc=tuple(n for n, _ in counts))
+        return scaling.make_scaling_rows(sweep, cores) if counts else [], skipped
     for nx, ny in sweep.sizes:
         if sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors):
             rows += expand_variants(BenchRow(sweep.measure, "reference", 1, nx, ny, **common_values), sweep.writing, ())
@@ -90,28 +98,30 @@ def make_rows(
 
 
 def expand_variants(row: BenchRow, writing: tuple, variants: tuple) -> list[BenchRow]:
-    """One row for each choice of output and each variant of the model, if there are any."""
+    """The row for each combination of output and variant of the model; without any, the row itself."""
     return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
 
 
 def bytes_needed(row: BenchRow) -> int:
-    """Estimated memory of all processes of a row together, including the check against the reference, bytes."""
-    arrays = ARRAYS_IN_MEMORY.get(row.measure) or ARRAYS_IN_MEMORY.get(row.executor, ARRAYS_IN_MEMORY["xla"])
+    """Estimated peak memory of all processes of a row together, bytes: that of the run, or of its check if larger."""
+    n_arrays = ARRAYS_IN_MEMORY.get(row.measure) or ARRAYS_IN_MEMORY.get(row.executor, ARRAYS_IN_MEMORY["xla"])
     check_arrays = 0 if row.measure in ("halo", "fft", "output") else ARRAYS_IN_MEMORY["reference"]
-    grid = row.nx * row.ny * np.dtype(row.dtype).itemsize
-    return max(grid * arrays + row.nproc * PROCESS_BYTES, grid * check_arrays + PROCESS_BYTES)
+    array_bytes = row.nx * row.ny * np.dtype(row.dtype).itemsize
+    return max(array_bytes * n_arrays + row.nproc * PROCESS_BYTES, array_bytes * check_arrays + PROCESS_BYTES)
 
 
-def select_fitting_rows(rows: list[BenchRow], free_memory: int, is_strict: bool) -> tuple[list[BenchRow], list[str]]:
-    """The rows that fit into `free_memory` bytes, and a message for each row that does not.
+def select_fitting_rows(rows: list[BenchRow], free_bytes: int, is_strict: bool) -> tuple[list[BenchRow], list[str]]:
+    """The rows that fit into USABLE_MEMORY_FRACTION of `free_bytes`, and a message for each row that does not.
 
     Raises a UsageError if no row fits, or if `is_strict` and some row does not.
     """
-    too_large = [row for row in rows if bytes_needed(row) > USABLE_MEMORY_FRACTION * free_memory]
-    lines = [
-        f"{row.label}: needs about {format_gib(bytes_needed(row))} of memory; {format_gib(free_memory)} are free"
+    usable_bytes = int(USABLE_MEMORY_FRACTION * free_bytes)
+    too_large = [row for row in rows if bytes_needed(row) > usable_bytes]
+    messages = [
+        f"{row.label}: needs about {format_gib(bytes_needed(row))} of memory; {format_gib(usable_bytes)} of the "
+        f"{format_gib(free_bytes)} that are free may be used"
         for row in too_large
     ]
     if too_large and (is_strict or len(too_large) == len(rows)):
-        raise UsageError("; ".join(lines))
-    return [row for row in rows if row not in too_large], lines
+        raise UsageError("; ".join(messages))
+    return [row for row in rows if row not in too_large], messages

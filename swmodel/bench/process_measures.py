@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,9 @@ import numpy as np
 from ..parallel import environment
 from .machine import environment_settings
 from .sweeps import BenchRow
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 #: Steps over which messages are counted: a whole number of exchanges, even if each serves several steps.
 MESSAGE_STEPS = 12
@@ -27,12 +31,12 @@ PASSES_PER_TRIAL = 2
 SENT_PATTERN = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
 
-def max_over_processes(value: float, transport) -> float:
+def max_over_processes(value: float, transport: Transport) -> float:
     """The largest value of all processes, which call this function together."""
     return float(transport.reduce(np.asarray(value, dtype=np.float64), "max"))
 
 
-def time_call(call: Callable[[], object], transport) -> float:
+def time_call(call: Callable[[], object], transport: Transport) -> float:
     """Duration of a call on all processes, s, from a common start to the end of the slowest."""
     transport.barrier()
     start_time = time.perf_counter()
@@ -42,7 +46,11 @@ def time_call(call: Callable[[], object], transport) -> float:
 
 
 def measure_steps(
-    time_of_steps: Callable[[int], float], row: BenchRow, task: dict, transport, min_warmup_seconds: float = 0.4
+    time_of_steps: Callable[[int], float],
+    row: BenchRow,
+    task: dict,
+    transport: Transport,
+    min_warmup_seconds: float = 0.4,
 ) -> dict:
     """Time some steps after a warm-up; `time_of_steps(n)` advances n steps and returns the time of the slowest process.
 
@@ -75,13 +83,13 @@ def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
     }
 
 
-def peak_memory_bytes(row: BenchRow, transport) -> float:
+def peak_memory_bytes(row: BenchRow, transport: Transport) -> float:
     """The largest peak memory of a process, bytes; for GPU rows the peak memory of its GPU."""
     gpu_bytes = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return max_over_processes(gpu_bytes if row.platform == "gpu" else environment.peak_memory(), transport)
 
 
-def describe_launch(transport) -> dict:
+def describe_launch(transport: Transport) -> dict:
     """The environment of the processes: MPI, cores per process, threads, settings."""
     cores, device = environment.n_cores(), jax.devices()[0]
     library = ""
@@ -101,7 +109,7 @@ def describe_launch(transport) -> dict:
     }
 
 
-def count_messages(advance: Callable[[int], object], row: BenchRow, transport) -> dict[str, float] | None:
+def count_messages(advance: Callable[[int], object], row: BenchRow, transport: Transport) -> dict[str, float] | None:
     """Messages and bytes per step of the process that sends most; None on the sharded transport."""
     if transport.name == "sharded":
         return None

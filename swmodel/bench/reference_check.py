@@ -107,7 +107,7 @@ def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, f
 
 def failure_reason(roundings_by_field: dict[str, float], context: str) -> str:
     """Why an answer is wrong; empty if it is right."""
-    name = max(roundings_by_field, key=roundings_by_field.get)
+    name = max(roundings_by_field, key=roundings_by_field.__getitem__)
     roundings = f"{roundings_by_field[name]:.3g} roundings (at most {MAX_ROUNDINGS} are allowed)"
     reason = f"wrong answer {context}: after {CHECK_STEPS} steps {name} differs from the reference by {roundings}"
     return "" if roundings_by_field[name] <= MAX_ROUNDINGS else reason

@@ -25,7 +25,8 @@ class RowStatistics:
     def __init__(self, entry: dict, record: dict, rows: list[RowStatistics]):
         self.row, self.entry, self.record, self.rows = row_of_entry(entry), entry, record, rows  # all finished rows
         samples = entry["samples"]
-        self.n_timed_steps = samples[0].get("steps", 0)  # steps in a sample
+        self.n_timed_steps: int = samples[0].get("steps", 0)  # steps in a sample
+        self.n_members = self.row.members or 1  # 1 without an ensemble
         self.step_samples = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # seconds per step
         self.seconds_per_step = median(self.step_samples) if self.step_samples else math.nan
         self.first_step_samples = self.sample_values("first_step_seconds")  # from the start of the processes to its end
@@ -85,7 +86,7 @@ class RowStatistics:
         """Median seconds of the parts of a run with output, or of the time to the end of the first step."""
         if self.row.measure == "output":
             steps = median(self.sample_values("step_seconds"))
-            return {"time steps": steps, "writing": max(0.0, self.seconds_per_step * self.row.steps - steps)}
+            return {"time steps": steps, "writing": max(0.0, self.seconds_per_step * self.n_timed_steps - steps)}
         start, build, compiling = (self.sample_values(f"{name}_seconds") for name in ("start", "build", "compile"))
         step = max(0.0, median(np.subtract(self.first_step_samples, np.sum([start, build, compiling], axis=0))))
         parts = {"start and imports": start, "MPI and fields": build, "compilation": compiling}
@@ -98,7 +99,7 @@ class RowStatistics:
         Only rows of the published problem, with its grid, precision and physics, have published numbers.
         """
         table, row, matching = read_published_table(), self.row, []
-        problem = ("model", table["nx"], table["ny"], table["dtype"], [], None)
+        problem: tuple = ("model", table["nx"], table["ny"], table["dtype"], [], None)
         if (row.measure, row.nx, row.ny, row.dtype, row.physics_labels, row.threads) == problem:
             platform_and_processes = ("numpy", 1) if row.executor == "reference" else (row.platform, row.n_blocks)
             matching = [one for one in table["row"] if (one["platform"], one["processes"]) == platform_and_processes]

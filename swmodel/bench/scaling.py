@@ -27,7 +27,7 @@ def make_scaling_rows(sweep: BenchSweep, cores: int) -> list[BenchRow]:
     (executor, *_), process_counts = sweep.executors, sweep.nproc
 
     def make_row(measure: str, nproc: int, size: tuple[int, int], **more) -> BenchRow:
-        return BenchRow(measure, executor, nproc, *size, oversubscribed=nproc > cores, **common_values, **more)
+        return BenchRow(measure, executor, nproc, *size, oversubscribed=nproc > cores, **common_values | more)
 
     min_cells = min(nx * ny for nx, ny in sweep.sizes) // max(process_counts)
     block_sizes = list_block_sizes(max(sweep.sizes), min_cells)
@@ -99,5 +99,6 @@ def fit_line(points: list[tuple[float, float]], x: float) -> float:
     """The value at x of the straight line fitted to the points, but at least the smallest y of the points."""
     if len(points) < 2:
         return math.nan
-    slope, intercept = np.polyfit(*np.array(points).T, 1)
+    known_x, known_y = np.array(points).T
+    slope, intercept = np.polyfit(known_x, known_y, 1)
     return max(intercept + slope * x, min(y for _, y in points))

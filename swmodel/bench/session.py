@@ -20,6 +20,7 @@ import sys
 import time
 import timeit
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -57,7 +58,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     executors = choose_executors(options.pop("executors") or read_sweep(name).executors)
     sweep = read_sweep(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
-    gpu_facts = {"gpus": [], "bandwidth": None}
+    gpu_facts: dict[str, Any] = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
         with contextlib.suppress(worker.WorkerError):  # if JAX does not start on the GPU, there are no GPU rows
             gpu_facts = worker.run(BenchRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
@@ -201,8 +202,8 @@ def find_reference_file(row: BenchRow, reference_folder: Path) -> Path:
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *suffixes, *row.settings])
     path = reference_folder.absolute() / f"{name}.npy"
     if not path.exists():
-        problem_values = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
-        reference_row = BenchRow("model", "reference", 1, row.nx, row.ny, **problem_values)
+        problem: dict[str, Any] = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
+        reference_row = BenchRow("model", "reference", 1, row.nx, row.ny, **problem)
         worker.run(reference_row, {"do": "reference", "reference_file": str(path)})
     return path
 

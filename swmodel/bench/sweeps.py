@@ -13,8 +13,8 @@ from ..errors import UsageError
 from ..model.progress import describe_processes
 from .text import format_count
 
-#: The output of a run in words; numbers are steps between snapshots.
-WRITING_LABELS = {"none": "no files", "ends": "first and last state"}
+#: Labels of the values of `writing` that are words; the others are numbers of steps between snapshots.
+WRITING_LABELS: dict[str | int, str] = {"none": "no files", "ends": "first and last state"}
 
 
 class BenchSweep(NamedTuple):
@@ -22,14 +22,14 @@ class BenchSweep(NamedTuple):
 
     name: str
     title: str
-    measure: str  # as in BenchRow
+    measure: str  # as in BenchRow, or scaling, whose rows measure model and halo
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
     dtype: str = "float32"
     executors: tuple[str, ...] = ()  # empty: the fastest
     reference: bool = False  # whether the NumPy reference is measured too
-    one_core: bool = False  # whether each executor also has a row with one thread
+    one_core: bool = False  # whether each executor also has a row with one process on one core
     cpu: bool = True  # whether rows run on CPUs
     gpu: bool = False  # whether rows run on GPUs
     weak: bool = False  # whether the grid grows with the number of blocks
@@ -50,7 +50,7 @@ def read_toml(name: str) -> dict[str, Any]:
 
 
 def read_published_table() -> dict[str, Any]:
-    """The published table: source, size, and `row`, a list of platform, processes, seconds and speedup."""
+    """The published table: its source, machines, grid and steps, and under "row" a dict of each of its rows."""
     return read_toml("published.toml")
 
 
@@ -58,6 +58,7 @@ def read_sweep(name: str, quick: bool = False, **options) -> BenchSweep:
     """The sweep `name`; `options` replace its values, unless they are None or empty.
 
     On the sharded transport the numbers of processes of the definition become numbers of devices of one process.
+    UsageError: transport and devices exclude each other, or the transport excludes the sweep.
     """
     values = dict(read_toml(f"sweeps/{name}.toml"))
     full_values, quick_values = values.pop("full"), values.pop("quick")
@@ -68,10 +69,11 @@ def read_sweep(name: str, quick: bool = False, **options) -> BenchSweep:
             raise UsageError(f"{name}: cannot run on devices of one process; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
     elif "devices" in options:
-        raise UsageError("--devices: only the sharded transport uses several per process; give --transport sharded")
+        raise UsageError("--devices: several per process need the sharded transport; give --transport sharded")
     values |= options
-    values["sizes"] = map(tuple, values["sizes"])
-    return BenchSweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})
+    values |= {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    values["sizes"] = tuple(map(tuple, values["sizes"]))
+    return BenchSweep(name, **values)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class BenchRow:
     dry: float | None = None  # fraction of the cells that are land behind a beach (`reference_check.beach_formulas`)
     transport: str = "mpi"  # mpi (serial for one process) or sharded
     members: int | None = None  # members of an ensemble
-    advance: str | None = None  # advance of its members: runs (one run after the other), map or vmap
+    advance: str | None = None  # how its members advance: runs (one run after the other), map or vmap
     devices: int = 1  # devices of each process
 
     def __post_init__(self):
@@ -143,7 +145,7 @@ class BenchRow:
 
 
 def grow_grid(nx: int, ny: int, factor: int) -> tuple[int, int]:
-    """A grid with `factor` times the cells: of two similar factors, the larger multiplies the shorter axis."""
+    """A grid with `factor` times the cells; `factor` is split into two similar ones, the larger for the short axis."""
     smaller = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
     larger = factor // smaller
     return (nx * smaller, ny * larger) if ny <= nx else (nx * larger, ny * smaller)

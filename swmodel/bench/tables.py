@@ -47,8 +47,8 @@ def speedup_over_separate_runs(stats: RowStatistics) -> float:
     rows_of_runs = stats.matching_rows(("executor",), advance="runs")
     if not rows_of_runs:
         return math.nan
-    runs = max(rows_of_runs, key=lambda run: run.row.members)
-    return stats.row.members / stats.seconds_per_step / (runs.row.members / runs.seconds_per_step)
+    runs = max(rows_of_runs, key=lambda run: run.n_members)
+    return stats.n_members / stats.seconds_per_step / (runs.n_members / runs.seconds_per_step)
 
 
 PROCESSES: TableColumn = ("processes", lambda stats: str(stats.row.nproc))
@@ -113,11 +113,11 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         GRID,
         ("steps", lambda stats: str(stats.row.steps)),
         ("snapshot every", lambda stats: "" if stats.row.writing in WRITING_LABELS else str(stats.row.writing)),
-        ("run, s", lambda stats: format_number(stats.row.steps * stats.seconds_per_step)),
+        ("run, s", lambda stats: format_number(stats.n_timed_steps * stats.seconds_per_step)),
         (
             "writing, s",
             lambda stats: format_number(
-                stats.row.steps * (stats.seconds_per_step - seconds_per_step_without_files(stats))
+                stats.n_timed_steps * (stats.seconds_per_step - seconds_per_step_without_files(stats))
             ),
         ),
         (
@@ -141,13 +141,13 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
     "ensemble": (
         ("row", describe_row),
         GRID,
-        ("members", lambda stats: str(stats.row.members)),
-        ("advanced by", lambda stats: stats.row.advance),
+        ("members", lambda stats: str(stats.n_members)),
+        ("advanced by", lambda stats: stats.row.advance or ""),
         PROCESSES,
         ("devices", lambda stats: str(stats.row.devices)),
-        ("members x steps/s", lambda stats: format_number(stats.row.members / stats.seconds_per_step)),
+        ("members x steps/s", lambda stats: format_number(stats.n_members / stats.seconds_per_step)),
         ("over separate runs", lambda stats: format_number(speedup_over_separate_runs(stats))),
-        ("Mcells/s", lambda stats: format_number(stats.row.members * stats.cells_per_second / 1e6)),
+        ("Mcells/s", lambda stats: format_number(stats.n_members * stats.cells_per_second / 1e6)),
         SPREAD_COLUMN,
     ),
     "scaling": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 
 def format_count(n: int, noun: str) -> str:
@@ -40,7 +41,7 @@ def format_gib(n_bytes: float) -> str:
     return f"{format_number(n_bytes / 2**30)} GiB"
 
 
-def format_markdown_table(headers: list[str], rows: list[list[str]]) -> str:
+def format_markdown_table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table. Columns with the header "row" or "machine" are left-aligned, all others right-aligned."""
     columns = []
     for head, *cells in zip(headers, *rows, strict=True):

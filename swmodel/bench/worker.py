@@ -48,7 +48,8 @@ def run(row: BenchRow, task: dict, launcher: str = "") -> dict:
     environ |= {"JAX_PLATFORMS": "cpu"} if row.platform == "cpu" else {}
     environ |= {"NPROC": str(row.threads)} if row.threads else {}
     process = launch.start_processes(words, row.nproc, env=environ)
-    result, lines = None, deque(maxlen=40)
+    result, lines = None, deque[str](maxlen=40)
+    assert process.stdout  # a pipe
     try:
         with process.stdout as stream:
             for text in stream:

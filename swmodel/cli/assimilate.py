@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ..errors import UsageError
 from . import options
 from .start import start_task
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: An example of the section [assimilation], printed for a configuration without it; LETKF_TEMPLATE adds keys for letkf.
 ASSIMILATION_TEMPLATE = """\
@@ -52,7 +57,7 @@ def assimilate(force, memory, resume, **arguments):
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
 
-    def task_options(config):
+    def task_options(config: Config):
         from ..assimilation.settings import check_assimilation, template_values
         from ..assimilation.synthetic import is_twin
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import options
 from .start import start_task
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: Default number of steps of a check, so small that the run has not yet become chaotic.
 DEFAULT_STEPS = 50
@@ -42,7 +46,7 @@ def check_gradient(memory, file, **arguments):
         arguments["steps"] = str(DEFAULT_STEPS)
     arguments["force"] = arguments["force"] or arguments["output"] is None  # replaces the default folder
 
-    def task_options(config):
+    def task_options(config: Config):
         from ..errors import FilesError
         from ..model.validate import require_derivatives
 
@@ -54,7 +58,7 @@ def check_gradient(memory, file, **arguments):
     start_task("check-gradient", task_options=task_options, **arguments)
 
 
-@click.command(context_settings=options.option_aliases(to="wrt"))
+@click.command(context_settings=options.renamed_options(to="wrt"))
 @options.common_options
 @options.distributed_options
 @click.option("--of", metavar="QUANTITY", required=True, help="Quantity to differentiate.")
@@ -83,7 +87,7 @@ def sensitivity(of, wrt, mean, memory, **arguments):
     the derivatives with respect to eta, u and v are taken at that state.
     """
 
-    def task_options(config):
+    def task_options(config: Config):
         from ..gradients.sensitivity import check_request
 
         names = list(dict.fromkeys(wrt))

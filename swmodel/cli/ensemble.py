@@ -53,12 +53,12 @@ def ensemble(settings, perturbations, **arguments):
 
 
 # The help does not list --layout, which `ensemble.settings.problems` refuses with a reason.
-next(option for option in ensemble.params if option.name == "layout").hidden = True
+next(each for each in ensemble.params if isinstance(each, click.Option) and each.name == "layout").hidden = True
 
 
 def perturbation_overrides(texts) -> list[str]:
     """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"."""
-    values = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, _, value = text.partition("=")
         numbers = value.split(",")

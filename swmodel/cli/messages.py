@@ -32,7 +32,7 @@ def format_error(error: BaseException) -> str:
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its class name if the message is empty."""
     return (str(error) or type(error).__name__).splitlines()[0]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from ..errors import UsageError
+
 PATH = click.Path(path_type=Path)
 
 #: The configuration key that each of these options sets.
@@ -128,9 +130,15 @@ def time_option() -> Callable:
     return click.option("--time", type=ParsedType("time", parse_time), metavar="TIME", help=text)
 
 
-def option_aliases(**aliases: str) -> dict:
-    """The context settings of a command that also accepts old option names: option_aliases(old="new")."""
-    return {"token_normalize_func": lambda name: aliases.get(name, name)}
+def renamed_options(**new_names: str) -> dict:
+    """The context settings of a command that refuses old names of options: renamed_options(old="new")."""
+
+    def require_new_name(name: str) -> str:
+        if name in new_names:
+            raise UsageError(f"--{name}: the name of this option is now --{new_names[name]}")
+        return name
+
+    return {"token_normalize_func": require_new_name}
 
 
 settings = click.option(

@@ -19,7 +19,7 @@ from ..files.run_folder import (
     is_run_folder,
     read_config_tables,
 )
-from .options import PATH, combine_options, get_command_line, option_aliases, output_option, time_option
+from .options import PATH, combine_options, get_command_line, output_option, renamed_options, time_option
 
 path_argument = click.argument("path", metavar="DIR|FILE", type=PATH)
 field_option = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
@@ -232,7 +232,7 @@ def has_screen() -> bool:
     return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 
 
-@click.command(context_settings=option_aliases(of="field"))
+@click.command(context_settings=renamed_options(of="field"))
 @path_argument
 @click.option("--field", "names", metavar="NAME", multiple=True, help="Quantity NAME; repeatable.  [all]")
 @click.option("--record", type=int, help="Number of the record to use; -1 is the last.  [all]")
@@ -241,7 +241,7 @@ def has_screen() -> bool:
 @click.option("--budget", is_flag=True, help="Add the budget: how each term of the equations changes the spectra.")
 @output_option("FILE.nc", "File for the spectra; the picture is FILE.png.")
 def spectra(path, names, record, time, mean, budget, output):
-    """Compute spectra and budgets of a run without land.
+    """Compute spectra and budgets of a run on a plane without land and open boundaries.
 
     \b
     swmodel spectra outputs/turbulence

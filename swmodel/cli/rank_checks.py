@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import TYPE_CHECKING
 
 from ..errors import SetupError, exit_code
 from ..model import progress
@@ -11,6 +12,9 @@ from ..model.resolve import choose_transport, config_for_processes
 from ..parallel import environment
 from ..parallel.ffi_libraries import BUILD_COMMANDS
 from .messages import FormattedError, first_line, format_error
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 COMPARED_PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
 MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md), or set run.exchange=ffi"
@@ -61,7 +65,7 @@ def call_collectively(comm, function):
     return result
 
 
-def check_ranks_match(comm, config) -> None:
+def check_ranks_match(comm, config: Config) -> None:
     """Raise a SetupError on all ranks if their packages or configurations differ."""
     from ..config import config_hash
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from ..files.run_folder import CONFIG
 from . import options
 from .start import make_config, run_task
 from .tasks import RECORDING_TASKS, TaskSpec
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 class RunIsComplete(Exception):
@@ -65,7 +69,7 @@ def resume(directory, file, settings, quiet, **arguments):
             raise UsageError(f"{directory} holds {kind}{hint}")
         chosen_restart = cache(lambda: choose_restart(directory, file))
 
-        def check(config):
+        def check(config: Config):
             if config.python.fields:
                 config = with_stored_fields(config, chosen_restart()[0].path)
             return (check_ensemble if task == "ensemble" else check_config)(config)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 import swmodel
 
 from . import options
 from .start import start_task
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 @click.command()
@@ -36,7 +41,7 @@ def run(**arguments):
     start_task("run", **arguments)
 
 
-def compute(config, directory, options, report, command_line, watch):
+def compute(config: Config, directory, options, report, command_line, watch):
     """The task `run`; see `cli.tasks.TASK_MODULES`. The option `restart` is the path of a restart file."""
     from ..model.run import run
 

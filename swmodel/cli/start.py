@@ -6,6 +6,7 @@ import contextlib
 import json
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from ..parallel import environment, streams
 from .options import get_command_line, overrides_from_options, reword_for_options
 from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_logging
 from .tasks import NON_RESUMABLE_TASKS, RECORDING_TASKS, TaskSpec
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 def start_task(task, source, settings, output, force, quiet, task_options=lambda config: {}, check=None, **options):
@@ -102,7 +106,7 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
         raise ConfigError(reword_for_options(problem) for problem in error.problems) from None
 
 
-def check_without_harmonics(config):
+def check_without_harmonics(config: Config):
     """The `check` of `make_config` for tasks that write no records; it removes `output.harmonics`."""
     from ..model.validate import check_config
 

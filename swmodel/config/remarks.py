@@ -131,10 +131,8 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
             lengths[extent] = new
             if keys_in_layer:
                 lines.pop(extent, None)
-            changes_one_key = (
-                layer_index and len(keys_in_layer) == 1 and keys_in_layer != [extent.end] and None not in (old, new)
-            )
-            if changes_one_key and not is_equal(new, old):
+            changes_one_key = layer_index and len(keys_in_layer) == 1 and keys_in_layer != [extent.end]
+            if changes_one_key and old is not None and new is not None and not is_equal(new, old):
                 start = merged_value(merged, extent.start) or 0.0
                 lines[extent] = changed_length_remark(
                     extent, keys_in_layer[0], merged_value(merged, keys_in_layer[0]), start, old, new

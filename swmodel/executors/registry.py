@@ -45,8 +45,8 @@ class Executor(Protocol):
 
 
 #: The executors that compute a block in a jitted program, by name.
-JAX_EXECUTORS: dict[str, type[JaxExecutor]] = {
+JAX_EXECUTORS: dict[str, Callable[..., JaxExecutor]] = {
     executor.name: executor for executor in (XlaExecutor, NativeExecutor, CudaExecutor)
 }
 
-EXECUTORS: dict[str, Callable[..., Executor]] = JAX_EXECUTORS | {ReferenceExecutor.name: ReferenceExecutor}
+EXECUTORS: dict[str, Callable[..., Executor]] = {**JAX_EXECUTORS, ReferenceExecutor.name: ReferenceExecutor}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +25,11 @@ from ..parallel.transport.halo import add_halo, zero_beyond
 from ..parallel.transport.programs import cached_jit
 from ..setup.setup import Setup
 
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
-def make_step(scheme: Scheme, method, transport):
+
+def make_step(scheme: Scheme, method, transport: Transport):
     """Make the function step(carry, grid, params, dt) -> carry of one block, with one halo exchange per tendency.
 
     Grid and Params are arguments, so that programs compile fast and can be differentiated with respect to them.
@@ -34,8 +39,9 @@ def make_step(scheme: Scheme, method, transport):
     def block_tendency(
         grid: Grid, params: dict, state: State, now: Instant, gfb_inputs: ForwardBackwardInputs | None = None
     ) -> State:
-        start_names = scheme.step_start_fields if gfb_inputs else ()
-        step_start = {name: getattr(gfb_inputs.step_start, name) for name in start_names}
+        step_start = (
+            {name: getattr(gfb_inputs.step_start, name) for name in scheme.step_start_fields} if gfb_inputs else {}
+        )
         fields = add_halo((state, gfb_inputs and gfb_inputs.pressure_h, step_start), halo_width, transport)
         extent = transport.extent()
         patches, pressure_h, step_start = jax.tree.map(lambda field: Patch(field, (-halo_width, -halo_width)), fields)
@@ -68,7 +74,7 @@ def error_of_user_term(error: Exception, scheme: Scheme) -> Exception:
     return error
 
 
-def make_loop(scheme: Scheme, method, transport):
+def make_loop(scheme: Scheme, method, transport: Transport):
     """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
 
     loop(carry, static, dt, n, update, summary) also calls update(summary, State, step) -> summary after each step, and
@@ -97,33 +103,33 @@ def make_loop(scheme: Scheme, method, transport):
     return loop
 
 
-def make_accumulating_loop(loop: tuple, update: tuple, transport):
+def make_accumulating_loop(loop: tuple, update: tuple, transport: Transport):
     """Make the function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary) of one block.
 
     Args:
         loop, update: (make, *parts), as in `JaxExecutor`.
     """
-    loop, update = (make(*parts, transport) for make, *parts in (loop, update))
+    run, add_state = (make(*parts, transport) for make, *parts in (loop, update))
 
     def accumulating_loop(carry, summary, inputs, static, dt, n):
-        return loop(carry, static, dt, n, lambda summary, state, step: update(summary, inputs, state, step), summary)
+        return run(carry, static, dt, n, lambda summary, state, step: add_state(summary, inputs, state, step), summary)
 
     return accumulating_loop
 
 
-def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
+def make_accumulating_substep_loop(loop: tuple, update: tuple, transport: Transport):
     """Make the function (carry, summary, inputs, static, dt, n, substeps) -> (carry n steps later, summary) of a block.
 
     Each of the n steps consists of `substeps` steps of the loop; the summary is updated once per step.
     """
-    loop, update = (make(*parts, transport) for make, *parts in (loop, update))
+    run, add_state = (make(*parts, transport) for make, *parts in (loop, update))
 
     def accumulating_loop(carry, summary, inputs, static, dt, n, substeps):
         def run_step(_, loop_state):
             carry, summary = loop_state
-            after = loop(carry._replace(step=carry.step * substeps), static, dt, substeps)
+            after = run(carry._replace(step=carry.step * substeps), static, dt, substeps)
             carry = after._replace(step=carry.step + 1)
-            return carry, update(summary, inputs, carry.state, carry.step)
+            return carry, add_state(summary, inputs, carry.state, carry.step)
 
         return jax.lax.fori_loop(0, n, run_step, (carry, summary))
 
@@ -141,7 +147,9 @@ class JaxExecutor:
         substeps: number of equally long steps of the executor per step of the run.
     """
 
-    def __init__(self, setup: Setup, transport, static, loop: tuple):
+    name: str
+
+    def __init__(self, setup: Setup, transport: Transport, static, loop: tuple):
         self.method, self.transport, self.static, self.loop = setup.method, transport, static, loop
         self.single_step_loop = loop
         self._run_dt, self._dtype = setup.dt, setup.dtype
@@ -156,6 +164,14 @@ class JaxExecutor:
 
     def resume(self, carry: Carry) -> Carry:
         return carry
+
+    def static_of(self, grid: Grid, params: dict) -> Any:
+        """The constants of a run with a Grid and Params of one block."""
+        raise NotImplementedError
+
+    def replace_params(self, params: dict, varying: Callable) -> None:
+        """See `registry.Executor`."""
+        raise NotImplementedError
 
     def set_substeps(self, substeps: int) -> None:
         dt = np.asarray(self._run_dt / substeps, self._dtype)  # jnp.asarray with a dtype would compile a program
@@ -176,9 +192,9 @@ class JaxExecutor:
                 step) -> summary of one block.
             summary, inputs: trees of arrays from `transport.make_arrays`; `inputs` is constant.
         """
-        make, loop, counts = make_accumulating_loop, self.single_step_loop, (np.int32(n),)
+        make, loop, counts = make_accumulating_loop, self.single_step_loop, [np.int32(n)]
         if self.substeps > 1:
-            make, loop, counts = make_accumulating_substep_loop, self.loop, (np.int32(n), np.int32(self.substeps))
+            make, loop, counts = make_accumulating_substep_loop, self.loop, [np.int32(n), np.int32(self.substeps)]
         program = cached_jit(make, loop, update, self.transport, donate_argnums=(0, 1))
         return jax.block_until_ready(program(carry, summary, inputs, self.static, self.dt, *counts))
 
@@ -188,7 +204,7 @@ class XlaExecutor(JaxExecutor):
 
     name = "xla"
 
-    def __init__(self, setup: Setup, transport, grid: Grid, params: dict):
+    def __init__(self, setup: Setup, transport: Transport, grid: Grid, params: dict):
         super().__init__(setup, transport, (grid, params), (make_loop, setup.scheme, setup.method))
 
     def static_of(self, grid: Grid, params: dict):

@@ -12,6 +12,7 @@ import os
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import FilesError, WriteError, write_failure_reason
 from ..parallel.worker import NETCDF_LOCK, Worker
@@ -19,6 +20,9 @@ from .draft import DRAFT_SUFFIX, free_bytes
 from .journal import JournaledFile, remove_with_journal, sync_path
 from .queue import CallQueue
 from .records import RecordWriter
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 #: Longest delay of a commit, s, while further records wait.
 MAX_COMMIT_DELAY_SECONDS = 0.2
@@ -46,10 +50,12 @@ class BackgroundFile:
         check_draft: function of the path of the finished draft; it raises an error if the file must not appear.
     """
 
-    def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check_draft=None):
+    def __init__(self, path, transport: Transport, define=None, resume=None, draft: bool = False, check_draft=None):
         self.path, self.transport, self.draft, self.check_draft = Path(path), transport, draft, check_draft
         self._write_path = self.path.with_name(self.path.name + DRAFT_SUFFIX) if draft else self.path
-        self._records = self._journal = self._error = None
+        self._records: RecordWriter | None = None
+        self._journal: JournaledFile | None = None
+        self._error: BaseException | None = None
         self._error_raised = self._is_ready = False
         self._queue, self._n_begun, self._n_complete, self._commit_time = CallQueue(_WRITER), 0, 0, 0.0
         self.submit(self._resume if resume else self._create, resume or define)
@@ -175,6 +181,7 @@ class BackgroundFile:
             self._commit(records)
 
     def _commit(self, records) -> None:
+        assert self._journal is not None  # the file is open
         records.file.flush()
         self._journal.commit()
         self._commit_time = time.monotonic()
@@ -192,7 +199,7 @@ class BackgroundFile:
         """Close the file with its complete records, and rename a draft unless there was an error."""
         if self._journal is not None:
             try:
-                if self._is_ready and not (self.draft and self._error):
+                if self._records is not None and self._is_ready and not (self.draft and self._error):
                     self._records.drop_incomplete()
                     self._records.file.close()
                     self._journal.commit()

@@ -5,6 +5,8 @@ HDF5 stores a checksum of every chunk of a field, and refuses to read a chunk th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import h5py
 import numpy as np
 
@@ -12,13 +14,19 @@ from ..errors import FilesError
 from .background import BackgroundFile
 from .gather import gather_members
 
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
-def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays () or [n]) and a text atomically; all processes must call this together.
 
-    A field is this process's block [..., y, x] or, in an ensemble, [members, ..., y, x]; axes in place of `...` count
-    records. `shape`: rows and columns of the global fields. FilesError, on all processes: the file could not be
-    written.
+def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport: Transport) -> None:
+    """Write a file of fields, numbers and a text atomically; all processes must call this together.
+
+    FilesError, on all processes: the file could not be written.
+
+    Args:
+        fields: {name: this process's block of a field [..., y, x], in an ensemble [members, ..., y, x], or numbers, ()
+            or [n], of which those of rank 0 are written}; axes in place of `...` count records.
+        shape: rows and columns of the global fields.
     """
     is_ensemble = is_ensemble_block(transport.block)
     global_shape = (*[transport.block.members.axis_size] * is_ensemble, *shape)
@@ -51,7 +59,10 @@ def write_part(writer, name: str, index, values) -> None:
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """Read the text and {name: numbers, or this process's block of a field}. FilesError: the file cannot be read."""
+    """{name: this process's block of a field, or numbers}, shaped as for `write_blocks`, and the text of a file.
+
+    FilesError: the file cannot be read.
+    """
     is_ensemble = is_ensemble_block(block)
     axes = (block.members, block.y, block.x) if is_ensemble else (block.y, block.x)
     local_index = (..., *(slice(axis.start, axis.stop) for axis in axes))

@@ -15,23 +15,34 @@ DRAFT_SUFFIX = ".writing"
 
 
 @contextlib.contextmanager
-def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
-    """Yield a temporary path, renamed to `path` at the end. FilesError: writing failed; `path` is unchanged."""
-    path = Path(path)
-    temporary = path.with_name(path.name + suffix)
+def atomic_write(path, draft_suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
+    """A context that gives the path of a draft to write; at the end the draft replaces `path`.
+
+    If `path` is a symbolic link, the file that it points to is replaced.
+
+    Args:
+        path: the file.
+        draft_suffix: what the draft's name has after the name of the file, for example ".writing.png" for a library
+            that chooses the format by the suffix.
+
+    Raises a FilesError if writing failed; `path` is unchanged.
+    """
+    target = Path(path).resolve()
+    draft = target.with_name(target.name + draft_suffix)
     try:
-        yield temporary
-        temporary.replace(path)
+        draft.touch()  # libraries report less well why a file cannot be made
+        yield draft
+        draft.replace(target)
     except (OSError, RuntimeError) as error:  # HDF5 raises one of the two
         raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from None
     finally:
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
 
 
 def write_text(path, text: str):
     """Write and sync a text file atomically. FilesError: writing failed; an existing file is unchanged."""
-    with atomic_write(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic_write(path, f".{os.getpid()}") as draft, draft.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

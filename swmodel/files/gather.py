@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 #: Approximate size, bytes, of an uncompressed chunk of a field, and of the rows that are gathered at a time.
 CHUNK_BYTES = 1 << 20
@@ -25,7 +29,9 @@ def row_ranges(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
     return [(first, min(first + rows_per_gather, shape[0])) for first in range(0, shape[0], rows_per_gather)]
 
 
-def gather_row_ranges(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
+def gather_row_ranges(
+    transport: Transport, local: np.ndarray, member: int = 0
+) -> Iterator[tuple[int, np.ndarray | None]]:
     """Yield the first row of each range of rows of a field, in ascending order, and on rank 0 its values, else None.
 
     All processes must iterate to the end. `local`: this process's part [y, x] of the member, empty if it has none.
@@ -35,7 +41,7 @@ def gather_row_ranges(transport, local: np.ndarray, member: int = 0) -> Iterator
         yield first, transport.gather_rows(local, first, stop, member)
 
 
-def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
+def gather_members(transport: Transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
     """Like `gather_row_ranges`: yield the index of each piece of a field [members, y, x] or [y, x], and its values.
 
     Small fields of several members form one piece, so that 500 members of 64 x 64 cells are written ten times faster.
@@ -50,10 +56,13 @@ def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, 
     for start in range(0, block.members.axis_size, members_per_gather):
         members = range(start, min(start + members_per_gather, block.members.axis_size))
         for first, stop in row_ranges(shape, itemsize):
-            gather_arguments = ((local_member_field(field, block, member), first, stop, member) for member in members)
-            rows = [transport.gather_rows(*part) for part in gather_arguments]
+            pieces = (
+                transport.gather_rows(local_member_field(field, block, member), first, stop, member)
+                for member in members
+            )
+            rows_of_members = [piece for piece in pieces if piece is not None]
             index = slice(members.start, members.stop), slice(first, stop)
-            yield index, None if transport.rank else np.stack(rows)
+            yield index, np.stack(rows_of_members) if rows_of_members else None
 
 
 def local_member_field(field: np.ndarray, block, member: int) -> np.ndarray:

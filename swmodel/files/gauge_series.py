@@ -1,7 +1,8 @@
 """Observed sea level at a gauge, from text files of agencies and users in one of several LAYOUTS.
 
-Commas, semicolons, tabs or spaces separate the cells; unless they are commas, numbers may have a decimal comma. A
-byte-order mark, empty lines and any line endings are accepted. Times are UTC.
+Commas, semicolons, tabs or spaces separate the cells. Unless commas do, numbers may have a decimal comma; a file with
+spaces and decimal commas needs a header. A byte-order mark, empty lines and any line endings are accepted. Times are
+UTC.
 
 Reference: UHSLC, hourly data in CSV (uhslc.soest.hawaii.edu); NOAA CO-OPS, data API and water levels (tidesandcurrents.
 noaa.gov); NOAA NDBC, DART measurement descriptions (ndbc.noaa.gov/dart_stations).
@@ -27,7 +28,7 @@ from ..text_table import ZONES, split_cells, split_column, with_decimal_point
 FOOT_METRES = 0.3048
 #: The name of the DART layout, and the numbers that mark missing values in it.
 DART, MISSING_IN_DART = "DART", (9999.0,)
-#: A number of MISSING_VALUE_MARKS marks a missing value unless it is a level between these, m.
+#: A number in MISSING_VALUE_MARKS means a missing value unless, as a level in m, it lies between these.
 LOWEST_LEVEL_METRES, HIGHEST_LEVEL_METRES = -9.0, 20.0
 #: Largest accepted difference of a level from the median of its series, m; not applied to DART.
 MAX_DIFFERENCE_METRES = 30.0
@@ -38,7 +39,8 @@ MISSING_TEXTS = ("", "-", "nan", "null", "na")
 TIME_NAMES = ("time", "datetime", "date_time", "date time", "timestamp", "date")
 LEVEL_NAMES = ("eta", "level", "height", "ssh", "sealevel", "sea_level", "sea level", "water_level", "water level")
 
-#: Possible separators of cells, those before the comma first, because commas may be decimal ones; else spaces separate.
+#: Separators of cells in the order in which they are looked for, the comma last, because it may be a decimal comma. If
+#: a line has none of them, spaces separate its cells.
 DELIMITERS = "\t;,"
 
 DATE_PATTERN = re.compile(
@@ -54,9 +56,9 @@ class GaugeSeries(NamedTuple):
 
     Attributes:
         layout: the name of the file's layout.
-        times: datetime64 [n] in UTC, or [n] in s since the start of a run; ascending.
+        times: [n], ascending: datetime64 in UTC, or in the layout "two columns" s since the start of a run.
         level: [n], m, without missing values.
-        has_own_datum: whether levels refer to a datum of the gauge, so that only their changes can be compared.
+        has_own_datum: whether levels refer to the gauge's own datum, so that only their variations can be compared.
     """
 
     layout: str
@@ -200,9 +202,10 @@ def parse_time(text: str) -> datetime:
 
 
 def make_time(*parts: int) -> datetime:
-    """The datetime of year, month, day, hour and so on. ValueError: there is no such time."""
+    """The datetime of year, month, day, hour and perhaps minute and second. ValueError: there is no such time."""
+    year, month, day, hour, minute, second = (*parts, 0, 0)[:6]
     try:
-        return datetime(*parts)
+        return datetime(year, month, day, hour, minute, second)
     except ValueError as error:
         raise ValueError(f"{'-'.join(map(str, parts[:3]))} {':'.join(map(str, parts[3:]))}: {error}") from None
 

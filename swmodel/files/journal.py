@@ -200,8 +200,8 @@ def sync_and_remove_journal(path: Path, file: int) -> None:
 
 def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> None:
     """Write and sync the pages of a commit, and the size of the file after it."""
-    pages = b"".join(PAGE_HEADER.pack(offset, len(data)) + data for offset, data in pages)
-    write_at(journal, 0, JOURNAL_HEADER.pack(MAGIC, len(pages), size, digest(len(pages), size, pages)) + pages)
+    joined = b"".join(PAGE_HEADER.pack(offset, len(data)) + data for offset, data in pages)
+    write_at(journal, 0, JOURNAL_HEADER.pack(MAGIC, len(joined), size, digest(len(joined), size, joined)) + joined)
     sync_data(journal)
 
 

@@ -1,8 +1,9 @@
-"""A queue of calls to a thread, with a bound on the memory of their arguments."""
+"""A queue of calls for a thread, with a bound on the memory of their arguments."""
 
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import Future
 
 from ..parallel.worker import Worker
 
@@ -15,7 +16,8 @@ class CallQueue:
 
     def __init__(self, worker: Worker):
         self.worker = worker
-        self._pending, self._queued_bytes, self._is_awaited = deque(), 0, False
+        self._pending: deque[tuple[Future, int]] = deque()
+        self._queued_bytes, self._is_awaited = 0, False
 
     @property
     def is_idle(self) -> bool:
@@ -23,7 +25,7 @@ class CallQueue:
         return self.worker.is_queue_empty and not self._is_awaited
 
     def submit(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(*arguments)`; `nbytes`: size of the arguments, bytes."""
+        """Queue a call of `function(*arguments)` once the queue has room; `nbytes`: size of the arguments, bytes."""
         while self._pending and (self._pending[0][0].done() or self._queued_bytes + nbytes > MAX_QUEUE_BYTES):
             self._wait_for_first()
         self._pending.append((self.worker.submit(function, *arguments), nbytes))

@@ -22,7 +22,7 @@ class RecordWriter:
             if variable.maxshape and variable.maxshape[0] is None
         }
         self._checksum_names, self._checksums, self._static_checksums = checksums.checksummed_variables(file), {}, {}
-        self._n_complete = None  # number of complete records while new ones are being written, else None
+        self._n_complete: int | None = None  # number of complete records while new ones are being written, else None
 
     def __len__(self) -> int:
         return len(self.file["time"])
@@ -81,7 +81,9 @@ class RecordWriter:
 
     def complete(self) -> None:
         """Write the time bounds of the new records, if the file has means, and the checksums."""
-        first, n_records = self._n_complete, len(self) - self._n_complete
+        first = self._n_complete
+        assert first is not None  # `begin` was called
+        n_records = len(self) - first
         if "time_bounds" in self._variables:
             times = self.file["time"][max(first - 1, 0) :].tolist()
             self.write_variable("time_bounds", list(pairwise(times if first else [0.0, *times])))

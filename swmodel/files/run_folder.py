@@ -7,13 +7,16 @@ import os
 import shutil
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import FilesError, UsageError, translate_os_errors
 from . import lock
 from .draft import DRAFT_SUFFIX, atomic_write
 from .status import FILE_NAME as STATUS
 from .status import read_status
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
@@ -159,7 +162,7 @@ def user_case_table(directory) -> dict:
     return case if isinstance(case, dict) and case.get("file") else {}
 
 
-def write_config(directory, config):
+def write_config(directory, config: Config):
     """Write config.toml, and case.py for a user's case, each atomically."""
     from ..config import to_toml  # imported here, so that this module loads without the configuration
     from ..config.loading.case_file import CASE_FILE_NAME
@@ -167,5 +170,5 @@ def write_config(directory, config):
     texts = {CASE_FILE_NAME: config.case.file_text, CONFIG: to_toml(config)}
     for name, text in texts.items():
         if text:
-            with atomic_write(Path(directory) / name) as path:
-                path.write_bytes(text.encode())
+            with atomic_write(Path(directory) / name) as draft:
+                draft.write_bytes(text.encode())

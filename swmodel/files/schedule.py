@@ -35,17 +35,17 @@ class EventSchedule(NamedTuple):
         if self.every_steps:
             next_step = (step // self.every_steps + 1) * self.every_steps
         elif self.every_seconds and self.every_seconds > self.dt:
-            next_step = self._step_of_event(self._n_events_until(step) + 1)
+            next_step = self._step_of_event(self._n_events_until(step, self.every_seconds) + 1, self.every_seconds)
         else:
             next_step = step + 1 if self.every_seconds else self.last_step
         return min(max(next_step, step + 1), self.last_step)
 
-    def _step_of_event(self, count: int) -> int:
+    def _step_of_event(self, count: int, every_seconds: float) -> int:
         # The tolerance prevents round-off in seconds / dt from moving an event to the next step.
-        return math.ceil(count * self.every_seconds / self.dt - 1e-6)
+        return math.ceil(count * every_seconds / self.dt - 1e-6)
 
-    def _n_events_until(self, step: int) -> int:
-        count = int(step * self.dt / self.every_seconds)
-        while self._step_of_event(count + 1) <= step:
+    def _n_events_until(self, step: int, every_seconds: float) -> int:
+        count = int(step * self.dt / every_seconds)
+        while self._step_of_event(count + 1, every_seconds) <= step:
             count += 1
         return count

@@ -55,11 +55,13 @@ class Earthquake:
         """
         self.faults, self.grid, self.depth = faults, grid, depth
         self.is_horizontal, self.is_filtered = is_horizontal, is_filtered
-        self.times, weights = (0.0,), np.ones((faults.count, 1))
+        self.times: tuple[float, ...] = (0.0,)
+        weights = np.ones((faults.count, 1))
         if interval and faults.end > 0:
             self.times = tuple((interval * np.arange(1 + int(np.ceil(faults.end / interval)))).tolist())
             weights = slip_fraction(faults, self.times)
-        self._weights, self._squares, self._cached_bytes = weights, {}, 0
+        self._squares: dict[tuple[int, int], np.ndarray] = {}  # by their row and column in the grid of squares
+        self._weights, self._cached_bytes = weights, 0
         self._lock = RLock()  # because a thread reads records ahead
 
     @property

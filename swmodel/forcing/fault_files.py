@@ -114,11 +114,14 @@ def subfaults_of_rows(rows: list[Row], path: str) -> Subfaults:
             f"with this width and dip is at least {height[number]:.0f} m deep"
         )
     return Subfaults(
-        *(columns[name] for name in ("longitude", "latitude")),
-        width_above,
-        np.maximum(top_depth, 0.0),
-        *(columns[name] for name in ("strike", "dip", "rake", "slip", "length", "width")),
-        *(columns[name] for name in ("rupture_time", "rise_time", "fall_time")),
+        lon=columns["longitude"],
+        lat=columns["latitude"],
+        width_above=width_above,
+        top_depth=np.maximum(top_depth, 0.0),
+        **{name: columns[name] for name in ("strike", "dip", "rake", "slip", "length", "width")},
+        start=columns["rupture_time"],
+        rise=columns["rise_time"],
+        fall=columns["fall_time"],
     )
 
 

@@ -19,9 +19,10 @@ References: Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; Ji, Wald and He
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +43,8 @@ FREED_BYTES = 31 * 2**20
 MAX_VALUES = 2**17
 
 
-class Subfaults(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Subfaults:
     """Rectangles on which an earthquake slips; arrays [n], one value per subfault, in m, s and degrees.
 
     Strike, dip and rake are those of Aki and Richards: clockwise from north, downward to the right of the strike, and
@@ -63,9 +65,12 @@ class Subfaults(NamedTuple):
     rise: np.ndarray  # duration of the phase in which the slip becomes faster
     fall: np.ndarray  # duration of the phase after it, in which the slip becomes slower
 
-    def __getitem__(self, index):  # type: ignore[override]
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(vars(self).values())
+
+    def __getitem__(self, index) -> Subfaults:
         """The subfaults that an index, a slice or a mask selects."""
-        return Subfaults(*(np.asarray(values)[index] for values in tuple(self)))
+        return Subfaults(*(np.asarray(values)[index] for values in self))
 
     @property
     def count(self) -> int:
@@ -127,7 +132,7 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
     squares = [(sums, vectors, faults, weights)]
     with ThreadPoolExecutor(n_cores_per_process()) as threads:
         while squares:  # these do not overlap, so no two threads add to the same sums
-            quarters = threads.map(lambda square: add_square(*square, grid.radius), squares)
+            quarters = threads.map(lambda square: add_square(grid.radius, *square), squares)
             squares = [quarter for four in quarters for quarter in four]
     return sums
 
@@ -153,12 +158,12 @@ def along_earth_axes(fault: Subfaults, east, north, is_horizontal: bool) -> tupl
     return z, sine * x - cosine * y, cosine * x + sine * y
 
 
-def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> list[tuple]:
+def add_square(radius: float, sums, vectors, faults: Subfaults, weights) -> list[tuple]:
     """Add to `sums` the displacements in a square by the subfaults that are far from it, computed at nodes.
 
-    `vectors` [rows, columns, 3] are the unit vectors of its cells. Returns the arguments for the four quarters of the
-    square, with the subfaults that are near. In a small square near subfaults are added, too, without interpolation,
-    and no quarters remain.
+    `vectors` [rows, columns, 3] are the unit vectors of its cells. Returns the arguments after `radius` for the four
+    quarters of the square, with the subfaults that are near. In a small square near subfaults are added, too, without
+    interpolation, and no quarters remain.
     """
     rows, columns = vectors.shape[:2]
     is_small = min(rows, columns) < MIN_SQUARE_CELLS

@@ -29,7 +29,9 @@ def storm_names(storm: str, name: str, years: Iterable[str]) -> set[str]:
     return {each.upper() for each in names}
 
 
-def fix_of_line(context: str, storm: str, name: str, parse: Callable[[], tuple], season: str = "") -> Fix:
+def fix_of_line(
+    context: str, storm: str, name: str, parse: Callable[[], tuple[datetime, list[float]]], season: str = ""
+) -> Fix:
     """The Fix of a line, whose date and values `parse` returns; if it raises, a Fix with the problem."""
     try:
         return Fix(context, storm, name, *parse(), season)

@@ -117,7 +117,7 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
         sids, names = (decode_texts(data[name][:]) for name in ("sid", "name"))
         seasons = [str(int(season)) for season in np.ma.filled(data["season"][:], 0)]
         types = decode_texts(data["track_type"][:]) if "track_type" in data.variables else [""] * len(sids)
-        fixes = []
+        fixes: list[Fix] = []
         for storm_index, (sid, name, season) in enumerate(zip(sids, names, seasons, strict=True)):
             name = "" if name in UNNAMED else name
             if "spur" in types[storm_index].lower():

@@ -10,7 +10,7 @@ they cancel between the corners.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
@@ -24,17 +24,20 @@ MAX_SERIES_ARGUMENT = 0.1
 LOGARITHM_SERIES = [(-1) ** (n + 1) / (n + 2) for n in range(16)]
 ARCTANGENT_SERIES = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 
+#: A value of one fault, or those of many.
+Number: TypeAlias = float | np.ndarray
+
 
 class Fault(NamedTuple):
     """A rectangle; x is along its strike, y to the left, with the origin above the start of its deep edge."""
 
-    depth: float  # depth of the deep edge, m
-    dip: float  # angle with the surface, down to the right of the strike, radians
-    length: float  # along the strike, m
-    width: float  # up the dip, m
-    strike_slip: float = 0.0  # left-lateral motion, m
-    dip_slip: float = 0.0  # upward motion of the upper side, m
-    opening: float = 0.0  # opening of the fault, m
+    depth: Number  # depth of the deep edge, m
+    dip: Number  # angle with the surface, down to the right of the strike, radians
+    length: Number  # along the strike, m
+    width: Number  # up the dip, m
+    strike_slip: Number = 0.0  # left-lateral motion, m
+    dip_slip: Number = 0.0  # upward motion of the upper side, m
+    opening: Number = 0.0  # opening of the fault, m
 
 
 def displacement(fault: Fault, x, y, is_vertical: bool = False) -> tuple[np.ndarray, ...]:

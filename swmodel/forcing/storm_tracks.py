@@ -79,10 +79,12 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
     left_out = []
     for fix in fixes:
         previous = next(reversed(values_by_date.items()), None)
-        if problem := fix.problem or implausible_reason(fix.date, fix.values, previous):
+        if fix.problem or fix.date is None:
+            left_out.append(f"{fix.context}: {fix.problem}")
+        elif problem := implausible_reason(fix.date, fix.values, previous):
             left_out.append(f"{fix.context}: {problem}")
         else:
-            refuse_gap(fix, previous and previous[0])
+            refuse_gap(fix.context, fix.date, previous and previous[0])
             values_by_date[fix.date] = fix.values
     if len(left_out) > max(1, MAX_FRACTION_LEFT_OUT * len(fixes)) or left_out and len(values_by_date) < 2:
         raise UsageError(f"{describe_left_out(left_out)}; {len(left_out)} of {len(fixes)} fixes cannot be used")
@@ -160,12 +162,12 @@ def implausible_reason(date: datetime, values: list[float], previous: tuple[date
     return ""
 
 
-def refuse_gap(fix: Fix, previous_date: datetime | None) -> None:
+def refuse_gap(context: str, date: datetime, previous_date: datetime | None) -> None:
     """UsageError: a fix comes more than MAX_GAP_SECONDS after the previous one."""
-    if previous_date and (seconds := (fix.date - previous_date).total_seconds()) > MAX_GAP_SECONDS:
+    if previous_date and (seconds := (date - previous_date).total_seconds()) > MAX_GAP_SECONDS:
         raise UsageError(
-            f"{fix.context}: {seconds / 86400:.3g} days without a fix lie between {previous_date:{DATE_FORMAT}} and "
-            f"{fix.date:{DATE_FORMAT}}, and a gap may last at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
+            f"{context}: {seconds / 86400:.3g} days without a fix lie between {previous_date:{DATE_FORMAT}} and "
+            f"{date:{DATE_FORMAT}}, and a gap may last at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
             "or are lines missing?"
         )
 
@@ -219,4 +221,5 @@ def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, metres_per_degre
     rate = (values[n + 1, :2] - values[n, :2]) / (seconds[n + 1] - seconds[n])
     x, y = values[n, :2] + rate * (t - seconds[n])
     u, v = (rate * metres_per_degree * [math.cos(math.radians(y)), 1.0]).tolist()
-    return Storm(x, y, *(np.interp(t, seconds, column) for column in values.T[2:]), u, v)
+    wind, pressure, outer, radius = (np.interp(t, seconds, column) for column in values.T[2:])
+    return Storm(x, y, wind, pressure, outer, radius, u, v)

@@ -21,6 +21,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +79,8 @@ def parse_track(lines: Iterable[str], path, storm: str = "") -> Track:
 
 def table_fixes(table: text_table.TextTable) -> Iterator[Fix]:
     """The fixes in the rows of a table; a row with too few or too many cells counts as one of the storm before it."""
-    storm, names = "", []
+    storm = ""
+    names: list[str] = []
     for context, cells in table.rows.items():
         if len(cells) != len(table.columns):
             problem = f"cannot be read: it has {len(cells)} values for {len(table.columns)} columns"
@@ -86,7 +88,7 @@ def table_fixes(table: text_table.TextTable) -> Iterator[Fix]:
             continue
         row = table.row(context)
         storm, *names = [row[name] for name in IDENTIFIERS if name in row] or [""]
-        yield fix_of_line(context, storm, " ".join(filter(None, names)), lambda row=row: parse_table_row(row))
+        yield fix_of_line(context, storm, " ".join(filter(None, names)), partial(parse_table_row, row))
 
 
 def text_fixes(parser, lines: dict[str, str]) -> Iterator[Fix]:
@@ -147,7 +149,7 @@ class HurdatParser:
     def __call__(self, context: str, line: str) -> Fix | StormHeader:
         parts = [part.strip() for part in line.split(",")]
         if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
-            self.header = StormHeader(context, parts[0], *parts[1:2], n_lines="".join(parts[2:3]))
+            self.header = StormHeader(context, parts[0], "".join(parts[1:2]), n_lines="".join(parts[2:3]))
             return self.header
 
         def parse():

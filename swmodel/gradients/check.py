@@ -22,6 +22,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +40,9 @@ from ..parallel.stop import StopRequests
 from ..setup.fields import has_field_source
 from ..setup.setup import setup_of
 from .problem import Problem
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 RESULTS_FILE = "check.json"
 #: For each check by name: label, exact result, format.
@@ -61,14 +65,14 @@ SLOPE_MIN_ULPS, QUOTIENT_MIN_ULPS = 1e4, 1e2
 RELATIVE_STEP_SIZE = 1e-3
 
 
-def compute(config, directory, options, report, command_line, watch):
+def compute(config: Config, directory, options, report, command_line, watch):
     """Check the derivatives of `config`; see `cli.tasks.TASK_MODULES`.
 
     Options:
         memory: largest memory of a process, bytes.
         json: path of a file for the results JSON_KEYS.
     """
-    finished_checks = []
+    finished_checks: list[str] = []
     watch(lambda: len(finished_checks))
     with StopRequests(config.run.walltime) as stop:
         problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
@@ -103,7 +107,7 @@ def compute(config, directory, options, report, command_line, watch):
         raise NumericalError(f"the derivatives are not exact: {'; '.join(messages)}")
 
 
-def controls_of(config) -> list[str]:
+def controls_of(config: Config) -> list[str]:
     """The names of the fields and numbers on which the run depends."""
     scheme = setup_of(config).scheme
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
@@ -211,7 +215,9 @@ class Checks:
         shortest = max(2, n_usable(centred_remainders, QUOTIENT_MIN_ULPS)) - 1
         difference = centred_remainders[shortest] / STEP_LENGTHS[shortest]
         return {
-            "taylor_slope": log_slope(*remainders[last - 1 : last + 1], STEP_LENGTHS[last - 1] / STEP_LENGTHS[last]),
+            "taylor_slope": log_slope(
+                remainders[last - 1], remainders[last], STEP_LENGTHS[last - 1] / STEP_LENGTHS[last]
+            ),
             "smooth": self.problem.domain.scheme.is_smooth and n_usable(remainders, SLOPE_MIN_ULPS) >= 2,
             "quotient_error": difference / abs(self.slope) if self.slope else math.inf,
         }

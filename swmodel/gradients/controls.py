@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,9 @@ from ..parallel.transport.halo import exchange_named_halos, zero_beyond
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
 from . import corrections
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 
 def scheme_factory(names) -> Callable[[Setup], Scheme]:
@@ -57,7 +61,7 @@ def first_guess(setup: Setup, names, block) -> dict:
 
 
 def apply_controls(
-    controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport
+    controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport: Transport
 ) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
@@ -90,10 +94,11 @@ def apply_controls(
         h = jnp.where((wet > 0) & (h < 0), 0, h) if scheme.drying else h
     u, v = controls.get("u", state.u), controls.get("v", state.v)
     initial_fields = {"h": h, "u": on_block(grid.open_u) * u, "v": on_block(grid.open_v) * v}
-    for term in (term for term in scheme.active_terms if term.to_prognostic):
-        names = (variable.name for variable in term.initial)
-        values = {name: controls.get(name, concentration_of(name, state)) for name in names}
-        initial_fields |= {name: wet * field for name, field in term.to_prognostic(values | {"h": h}).items()}
+    for term in scheme.active_terms:
+        if term.to_prognostic:
+            names = (variable.name for variable in term.initial)
+            values = {name: controls.get(name, concentration_of(name, state)) for name in names}
+            initial_fields |= {name: wet * field for name, field in term.to_prognostic(values | {"h": h}).items()}
     return type(state)._make(zero_beyond(initial_fields[name], extent) for name in state._fields), active
 
 

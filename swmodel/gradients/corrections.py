@@ -11,15 +11,18 @@ initial state (weak-constraint 4D-Var). The records of an incident wave are numb
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
-from ..model.varying_params import VaryingParams
 from ..ocean.records import record_names
 from ..ocean.table import CORRECTIONS
 from ..setup.fields.field_sources import source_of
 from . import incident_wave
+
+if TYPE_CHECKING:
+    from ..setup.setup import Setup
 
 #: {control with records in time: the coefficient whose records are at the same times}.
 RECORD_CONTROLS = {incident_wave.CONTROL: incident_wave.LEVEL} | {name: name for name in CORRECTIONS}
@@ -29,30 +32,30 @@ def controls_with_records(names) -> tuple[str, ...]:
     return tuple(name for name in names if name in RECORD_CONTROLS)
 
 
-def record_number(setup, name: str, step: int) -> int:
+def record_number(setup: Setup, name: str, step: int) -> int:
     """The index of a control's last record at or before the start of a step."""
     return source_of(setup.config, RECORD_CONTROLS[name]).record_at(step)[0]
 
 
-def n_records(setup, name: str) -> int:
+def n_records(setup: Setup, name: str) -> int:
     """The number of a correction's records in a run; the last record is after the start of the last step."""
     return record_number(setup, name, setup.config.run.steps - 1) + 2
 
 
-def first_guess_records(setup, name: str, shape: tuple[int, int]) -> np.ndarray:
+def first_guess_records(setup: Setup, name: str, shape: tuple[int, int]) -> np.ndarray:
     """A control's records in the configuration: zeros [records, ny, nx], or the incident wave [records]."""
     if name == incident_wave.CONTROL:
         return incident_wave.first_guess_records(setup)
     return np.zeros((n_records(setup, name), *shape))
 
 
-def record_times(setup, name: str) -> np.ndarray:
+def record_times(setup: Setup, name: str) -> np.ndarray:
     """The times of a control's records, s since the start, [records]."""
     if name in CORRECTIONS:
         return setup.config.assimilation.correction_every * np.arange(n_records(setup, name))
-    source = setup.varying_coefficients().sources[RECORD_CONTROLS[name]]
-    change_steps = VaryingParams(setup, None).change_steps(setup.config.run.steps)
-    spans = dict(source.record_at(step) for step in change_steps[:-1])
+    coefficients = setup.varying_coefficients()
+    source = coefficients.sources[RECORD_CONTROLS[name]]
+    spans = dict(source.record_at(step) for step in coefficients.change_steps(setup.config.run.steps)[:-1])
     # A step may pass several records; the times of those that no step uses are interpolated.
     step_of_record = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}
     return setup.config.time.dt * np.interp(
@@ -60,7 +63,7 @@ def record_times(setup, name: str) -> np.ndarray:
     )
 
 
-def extend_corrections(x: dict, setup) -> dict:
+def extend_corrections(x: dict, setup: Setup) -> dict:
     """The controls x for a longer run, in which the corrections are zero after their last record in x."""
     extended = dict(x)
     for name in (name for name in x if name in CORRECTIONS):
@@ -69,12 +72,12 @@ def extend_corrections(x: dict, setup) -> dict:
     return extended
 
 
-def param_names(setup, name: str) -> tuple[str, ...]:
+def param_names(setup: Setup, name: str) -> tuple[str, ...]:
     """The names of the params that a step takes from a control's records."""
     return incident_wave.param_names(setup) if name == incident_wave.CONTROL else record_names(name)[:2]
 
 
-def make_expand(setup, names) -> Callable | None:
+def make_expand(setup: Setup, names) -> Callable | None:
     """The function (active fields, FixedInputs) -> active fields of the present step; None if no control has records.
 
     It replaces all records of a control by the two records around the step, under the names of `param_names`.
@@ -87,7 +90,7 @@ def make_expand(setup, names) -> Callable | None:
         fields = {name: field for name, field in active.items() if name not in RECORD_CONTROLS}
         for name in controls_with_records(active):
             before, after = (active[name][fixed.record_numbers[name] + k] for k in (0, 1))
-            if name == incident_wave.CONTROL:
+            if expand_wave and name == incident_wave.CONTROL:
                 fields |= expand_wave(before, after, fixed)
             else:
                 fields |= dict(zip(param_names(setup, name), (before, after), strict=True))

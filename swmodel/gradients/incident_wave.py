@@ -10,6 +10,7 @@ with the depth H of the cells. Both replace boundary data; between records they 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,10 +21,13 @@ from ..ocean.terms.boundary_data import AXIS_OF_SIDE
 from ..ocean.terms.open_boundaries import MIN_WAVE_DEPTH
 from ..setup.fields.varying import read_record
 
+if TYPE_CHECKING:
+    from ..setup.setup import Setup
+
 CONTROL, LEVEL = "incident_wave", "boundary_level"
 
 
-def transport_coefficient(setup) -> str:
+def transport_coefficient(setup: Setup) -> str:
     """The name of the coefficient for the transport through the open boundary. UsageError: the run has no wave."""
     sides = setup.config.open_boundaries.sides
     coefficient = f"boundary_transport_{AXIS_OF_SIDE[sides[0]]}" if len(sides) == 1 else ""
@@ -32,12 +36,12 @@ def transport_coefficient(setup) -> str:
     return coefficient
 
 
-def param_names(setup) -> tuple[str, ...]:
+def param_names(setup: Setup) -> tuple[str, ...]:
     """The names of the params that a step takes from the wave."""
     return tuple(part for name in (LEVEL, transport_coefficient(setup)) for part in record_names(name)[:2])
 
 
-def first_guess_records(setup) -> np.ndarray:
+def first_guess_records(setup: Setup) -> np.ndarray:
     """The configured level at the times of its records, m, [records], read at one end of the open boundary."""
     transport_coefficient(setup)
     corner = [-1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 0]
@@ -45,7 +49,7 @@ def first_guess_records(setup) -> np.ndarray:
     return np.array([read_record(setup.config, LEVEL, k, corner, corner)[0, 0] for k in range(n_records)])
 
 
-def make_expand(setup) -> Callable:
+def make_expand(setup: Setup) -> Callable:
     """The function (level at the record before, level at the record after, FixedInputs) -> {name: field of a step}."""
     level, transport = record_names(LEVEL), record_names(transport_coefficient(setup))
     inward_sign = -1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 1

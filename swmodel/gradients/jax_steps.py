@@ -58,7 +58,8 @@ class JaxSteps(NamedTuple):
         return jax.tree.map(lambda slots: slots[slot], stack)
 
     def zero_cotangents(self, carry) -> Cotangents:
-        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), {})
+        carry_bar, active_bar = jax.tree.map(jnp.zeros_like, (carry, self.active))
+        return Cotangents(carry_bar, active_bar, {})
 
     def pull_back(self, stack, cotangents, first, last, stack_start):
         """The stack, and the Cotangents at step `first` from those at `last`, by adjoint steps along the stack."""

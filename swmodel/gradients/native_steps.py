@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,10 @@ from ..model.resolve import log_slower_executor
 from ..parallel.transport.halo import exchange_named_halos, zero_beyond
 from .controls import replace_fields
 from .jax_steps import Cotangents
+
+if TYPE_CHECKING:
+    from ..ocean.grid import Grid
+    from ..parallel.transport.transport import Transport
 
 
 class NativeDerivatives:
@@ -42,7 +46,7 @@ class NativeDerivatives:
     def __init__(
         self,
         generated_step: GeneratedStep,
-        transport,
+        transport: Transport,
         controls: tuple[str, ...],
         executor: str,
         has_tangents: bool = False,
@@ -53,8 +57,9 @@ class NativeDerivatives:
         self.controls, self.has_tangents, scheme = controls, has_tangents, generated_step.scheme
         self.static_halo, self.adjoint_static_halo = scheme.static_halo, scheme.adjoint_static_halo
         self.block_slices = tuple(slice(self.static_halo, self.static_halo + length) for length in transport.shape)
-        tangents = {"derivative": ("tangent",), "controls": controls} if has_tangents else {}
-        self.forward_step = generated_step._replace(**tangents)
+        self.forward_step = generated_step
+        if has_tangents:
+            self.forward_step = generated_step._replace(derivative=("tangent",), controls=controls)
         derivative = (*self.forward_step.derivative, "adjoint")
         self.backward_step = self.forward_step._replace(
             static_halo=self.adjoint_static_halo, derivative=derivative, controls=controls
@@ -72,7 +77,7 @@ class NativeDerivatives:
         shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
         if shapes in self._agreed:
             return
-        steps_and_kinds = []
+        steps_and_kinds: list[tuple[GeneratedStep, tuple]] = []
 
         def trace_kinds(active, fixed):  # traced, because only a program sees the arrays of one block
             steps_and_kinds.extend(self._steps_and_kinds(active, fixed))
@@ -110,9 +115,9 @@ class NativeDerivatives:
                 name: self._as_row_static(field, self.adjoint_static_halo) for name, field in active_fields.items()
             }
             adjoint_fields = row_statics | exchange_named_halos(fields, self.adjoint_static_halo, self.transport)
-            backward_calls = self._make_calls(
-                self.backward_step, min_row_padding, replace_fields(*fixed.adjoint_inputs, adjoint_fields), fixed.dt
-            )
+            adjoint_grid, adjoint_params = fixed.adjoint_inputs
+            adjoint_static = replace_fields(adjoint_grid, adjoint_params, adjoint_fields)
+            backward_calls = self._make_calls(self.backward_step, min_row_padding, adjoint_static, fixed.dt)
         if self.has_tangents:
             active_fields = {
                 name: self._as_row_static(field, self.static_halo) for name, field in active_fields.items()
@@ -122,7 +127,9 @@ class NativeDerivatives:
         )
         return NativeSteps(self, active, forward_calls, backward_calls)
 
-    def _make_calls(self, generated_step: GeneratedStep, min_row_padding: int, static, dt) -> NativeCalls:
+    def _make_calls(
+        self, generated_step: GeneratedStep, min_row_padding: int, static: tuple[Grid, dict], dt
+    ) -> NativeCalls:
         generated_step = generated_step._replace(min_row_padding=min_row_padding)
         inputs = generated_step.static_of(*static, self.transport.shape, jnp)
         return self.target.calls_class(generated_step, inputs, dt, self.transport)
@@ -131,7 +138,7 @@ class NativeDerivatives:
         """A number [1, 1] as a column with one value per row; other fields unchanged."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * halo, 1)) if field.shape == (1, 1) else field
 
-    def _steps_and_kinds(self, active, fixed) -> list:
+    def _steps_and_kinds(self, active, fixed) -> list[tuple[GeneratedStep, tuple]]:
         """The forward and the adjoint step, each with the kinds of its static fields."""
 
         def kinds(as_row_statics: bool):
@@ -194,14 +201,12 @@ class NativeSteps(NamedTuple):
 
     def run(self, carry, first, last):
         fields, tree = jax.tree.flatten(carry)
-        return tree.unflatten(self.forward_calls.run(fields, first, last - first)[0])
+        return jax.tree.unflatten(tree, self.forward_calls.run(fields, first, last - first)[0])
 
     def empty_stack(self, carry, length: int) -> Tape:
-        code = self.forward_calls.step_code
+        code, calls = self.forward_calls.step_code, [self.forward_calls, self._adjoint_calls()]
         tape = Tape(code.programs[0].halo_fields, length + 1)
-        n_other_planes = max(
-            call.plane_rotation(tape.field_names).n_planes for call in (self.forward_calls, self.backward_calls)
-        )
+        n_other_planes = max(call.plane_rotation(tape.field_names).n_planes for call in calls)
         n_planes = tape.n_slots * len(tape.field_names) + n_other_planes
         return Tape(tape.field_names, tape.n_slots, self.forward_calls.put((), (), n_planes=n_planes))
 
@@ -221,17 +226,19 @@ class NativeSteps(NamedTuple):
         )
 
         def step(n, loop_state):
-            return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n))
+            memory, edges = loop_state
+            return call.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n))
 
         memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
-        last_carry = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][carry_indices]))
+        last_carry = jax.tree.unflatten(jax.tree.structure(carry), call.get(memory, planes_at(last)[0][carry_indices]))
         return Tape(stack.field_names, stack.n_slots, memory), last_carry
 
     def read_carry(self, stack: Tape, template, slot):
         fields = self.forward_calls.get(stack.memory, stack.planes_of_slot(slot))
         fields_by_name = carry_by_name(self.forward_calls, jax.tree.map(jnp.zeros_like, template))
         fields_by_name |= zip(stack.field_names, fields, strict=True)
-        return jax.tree.structure(template).unflatten([fields_by_name[name] for name in self.forward_calls.names])
+        fields = [fields_by_name[name] for name in self.forward_calls.names]
+        return jax.tree.unflatten(jax.tree.structure(template), fields)
 
     def zero_cotangents(self, carry) -> Cotangents:
         number_names = [
@@ -241,10 +248,12 @@ class NativeSteps(NamedTuple):
             name: jnp.zeros(self.native_derivatives.transport.shape, self.forward_calls.dt.dtype)
             for name in number_names
         }
-        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), per_cell_gradients)
+        carry_bar, active_bar = jax.tree.map(jnp.zeros_like, (carry, self.active))
+        return Cotangents(carry_bar, active_bar, per_cell_gradients)
 
     def pull_back(self, stack: Tape, cotangents: Cotangents, first, last, stack_start):
-        call, code = self.backward_calls, self.backward_calls.step_code
+        call = self._adjoint_calls()
+        code = call.step_code
         block_slices, per_cell_gradients = self.native_derivatives.block_slices, cotangents.per_cell_gradients
         active_bars = self.native_derivatives.fields_by_name(cotangents.active)
         gradient_sums = {
@@ -268,23 +277,28 @@ class NativeSteps(NamedTuple):
         edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.halo, call.extent)
 
         def step(i, loop_state):
-            n = last - 1 - i
-            return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n, i))
+            n, (memory, edges) = last - 1 - i, loop_state
+            return call.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n, i))
 
         memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
         fields_by_name |= zip(
             step_fields, call.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
         )
-        carry = jax.tree.structure(cotangents.carry).unflatten([fields_by_name[f"bar.{name}"] for name in call.names])
+        carry_bars = [fields_by_name[f"bar.{name}"] for name in call.names]
+        carry = jax.tree.unflatten(jax.tree.structure(cotangents.carry), carry_bars)
         in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # a short block has unused cells
         for name in [name for name in gradient_sums if name not in per_cell_gradients]:
             bar = active_bars[name]
             active_bars[name] = bar.at[block_slices].set(
                 jnp.where(in_block, fields_by_name[f"grad.{name}"], bar[block_slices])
             )
-        active = jax.tree.structure(cotangents.active).unflatten(list(active_bars.values()))
+        active = jax.tree.unflatten(jax.tree.structure(cotangents.active), list(active_bars.values()))
         per_cell_gradients = {name: fields_by_name[f"grad.{name}"] for name in per_cell_gradients}
         return Tape(stack.field_names, stack.n_slots, memory), Cotangents(carry, active, per_cell_gradients)
+
+    def _adjoint_calls(self) -> NativeCalls:
+        assert self.backward_calls is not None  # the steps were made with `with_adjoint`
+        return self.backward_calls
 
 
 def carry_by_name(call: NativeCalls, carry) -> dict:

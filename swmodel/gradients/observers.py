@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -64,7 +66,7 @@ def integral(view, factor, name, kinetic=False):
     return factor * on_block(view, cell_values[name]).sum()
 
 
-OBSERVERS = {
+OBSERVERS: dict[str, Callable[..., Any]] = {
     "eta": elevation,
     "sea_level": sea_level,
     "transport": section_transport,

@@ -148,7 +148,7 @@ def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Pla
         best = make_plan(steps, max_carries, budget.carries_per_step)
         if best_prepared and best_prepared.forward_runs() <= best.forward_runs():
             break
-    return best_prepared
+    return best_prepared or best  # its length has been tried, and fits now
 
 
 def return_freed_memory():

@@ -95,7 +95,7 @@ class Problem:
         self._parameters = TermParameters(self.domain, controls)
         self.block = self.transport.block
         setup = self.domain.setup
-        self.steps = cast(int, self.config.run.steps)  # resolved
+        self.steps: int = self.config.run.steps
         self.every = every or max(1, self.steps)
         state = self.transport.make_arrays(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit

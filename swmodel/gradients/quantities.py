@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..config.messages import format_length
 from ..errors import UsageError, suggest
@@ -13,6 +13,9 @@ from ..ocean.places import position_in_table
 from ..ocean.table import variable_in_run
 from ..setup.positions.cross_sections import CrossSection, cross_section, straight_section
 from ..setup.positions.gauges import station
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 
 class ScalarQuantity(NamedTuple):
@@ -31,7 +34,7 @@ class ScalarQuantity(NamedTuple):
         return OBSERVERS[self.name](view, **self.arguments)
 
 
-def parse_quantity(text: str, config, key: str = "--of") -> ScalarQuantity:
+def parse_quantity(text: str, config: Config, key: str = "--of") -> ScalarQuantity:
     """Parse NAME or NAME:PLACE, with NAME one of QUANTITIES; messages of a UsageError begin with `key`."""
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
@@ -43,7 +46,7 @@ def parse_quantity(text: str, config, key: str = "--of") -> ScalarQuantity:
         raise UsageError(f"{key} {text}: {error}") from None
 
 
-def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
+def parse_at_station(name: str, place: str, config: Config) -> ScalarQuantity:
     """eta or sea level at a place, interpolated bilinearly between the wet cells around it.
 
     The place is "X,Y" in m or degrees, or the name of a station in `output.stations`.
@@ -74,14 +77,15 @@ def position_formatter(unit: str) -> Callable[[float], str]:
     return format_length if unit == "m" else "{:.10g} degrees".format
 
 
-def parse_transport(name: str, place: str, config) -> ScalarQuantity:
+def parse_transport(name: str, place: str, config: Config) -> ScalarQuantity:
     """Volume transport through the section "x=X" or "y=Y", in m, or through the part of it "from=A,to=B".
 
     On a sphere the section is "lon=X" or "lat=Y", in degrees. The place may also be a name in `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
         named_section = require_no_barrier(config, name, cross_section(config, line))
-        ends = tuple(tuple(map(float, to_grid_axes(config.grid, *end))) for end in named_section.ends)
+        grid_ends = (to_grid_axes(config.grid, *end) for end in named_section.ends)
+        ends = tuple((float(x), float(y)) for x, y in grid_ends)
         return ScalarQuantity(
             name, "m3 s-1", f'volume transport through "{place}"', ends, {"faces": named_section.faces}
         )
@@ -106,12 +110,12 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
         name,
         "m3 s-1",
         long_name,
-        tuple(tuple(map(float, end)) for end in line_section.ends),
+        tuple((float(x), float(y)) for x, y in line_section.ends),
         {"faces": line_section.faces},
     )
 
 
-def require_no_barrier(config, name: str, section: CrossSection) -> CrossSection:
+def require_no_barrier(config: Config, name: str, section: CrossSection) -> CrossSection:
     """The section. UsageError: a part of it follows a barrier, whose transport is not that of the currents u and v."""
     faces = section.faces
     if are_on_barriers(config, faces.axis == 1, faces.rows, faces.columns).any():
@@ -122,7 +126,7 @@ def require_no_barrier(config, name: str, section: CrossSection) -> CrossSection
 def make_integral_parser(units: str, long_name: str, times_density: bool = True) -> Callable:
     """The parser of a quantity of the whole domain: a sum over cells, times the density if `times_density`."""
 
-    def parser(name: str, place: str, config) -> ScalarQuantity:
+    def parser(name: str, place: str, config: Config) -> ScalarQuantity:
         if place:
             raise UsageError(f"{name} is a quantity of the whole domain; leave out {place}")
         return ScalarQuantity(name, units, long_name, (), {"factor": config.physics.density if times_density else 1.0})

@@ -6,6 +6,7 @@ import re
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from ..parallel.environment import peak_memory
 from ..parallel.stop import StopRequests
 from .quantities import ScalarQuantity, parse_quantity
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
+
 FIELD_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "field")
 NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "number")
 
@@ -31,7 +36,14 @@ FILE_COMMENT = (
 
 
 def write_sensitivity(
-    path, config, transport, quantity: ScalarQuantity, value: float, gradient: dict, options, command_line
+    path,
+    config: Config,
+    transport: Transport,
+    quantity: ScalarQuantity,
+    value: float,
+    gradient: dict,
+    options,
+    command_line,
 ):
     """Write the file; returns {name of a map: the ExtremeValue of `files.output.maps`} on rank 0."""
     from ..files.output.maps import write_maps  # imported here because it needs JAX
@@ -74,12 +86,12 @@ def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variabl
 
 def inverse_units(units: str) -> str:
     """The inverse of units: "m-2 s" of "m2 s-1"; powers may be fractions, as in "s m-1/3"."""
-    factors = (re.fullmatch(r"([A-Za-z]+)(-?[\d/]*)", factor) for factor in units.split() if factor != "1")
-    powers = [(factor[1], -Fraction(factor[2] or 1)) for factor in factors]
+    factors = re.findall(r"([A-Za-z]+)(-?[\d/]*)", units)
+    powers = [(unit, -Fraction(power or 1)) for unit, power in factors]
     return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)
 
 
-def check_request(config, of: str, wrt) -> None:
+def check_request(config: Config, of: str, wrt) -> None:
     """Raise a UsageError if the derivatives of `of` with respect to `wrt` cannot be computed; does not need JAX."""
     unknown = [name for name in wrt if name not in FIELD_CONTROLS + NUMBER_CONTROLS]
     if unknown:
@@ -91,7 +103,7 @@ def check_request(config, of: str, wrt) -> None:
     parse_quantity(of, config)
 
 
-def compute(config, directory, options, report, command_line, watch) -> None:
+def compute(config: Config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.tasks.TASK_MODULES`.
 
     Options:
@@ -138,7 +150,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         write_status(directory, state="completed", exit_code=0, message="", **numbers)
 
 
-def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict, config) -> dict:
+def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict, config: Config) -> dict:
     """The entry of a derivative in status.json: the number, or the largest value of the map and its position."""
     entry = derivative_variable(quantity, name, config.physics)
     status = {"name": entry.name, "units": entry.units}

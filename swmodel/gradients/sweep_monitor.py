@@ -24,7 +24,8 @@ class SweepMonitor:
 
     def __init__(self, problem, stop: StopRequests, report):
         self.steps, self.transport, self.stop, self.report = problem.steps, problem.transport, stop, report
-        self.pieces, self._compilations = 0, []
+        self.pieces = 0
+        self._compilations: list[tuple[float, float]] = []
         self.seconds = dict.fromkeys(("forward", "recompute", "backward"), 0.0)
         self._last_report = -np.inf
 
@@ -32,9 +33,9 @@ class SweepMonitor:
     def measure_compilation(self):
         """A context in which compilation is timed."""
 
-        def listen(event: str, seconds: float, **more):
+        def listen(event: str, duration_secs: float, **more: str | int) -> None:
             if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces are nested
-                self._compilations.append((time.perf_counter(), seconds))
+                self._compilations.append((time.perf_counter(), duration_secs))
 
         monitoring.register_event_duration_secs_listener(listen)
         try:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from .jax_steps import Cotangents
 from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 
 class SweepPrograms:
@@ -17,7 +21,7 @@ class SweepPrograms:
     The transport compiles them for all blocks. Samples are observed every `steps_per_sample` steps from 0 to `steps`.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, steps_per_sample: int):
+    def __init__(self, trajectory: Trajectory, transport: Transport, steps: int, steps_per_sample: int):
         self.trajectory, self.transport = trajectory, transport
         self.steps, self.steps_per_sample = steps, steps_per_sample
         jit = transport.jit
@@ -53,14 +57,15 @@ class SweepPrograms:
         compiled_pull_back = self.pull_back.lower(stack, active, cotangents, series, step_0, step_0, fixed).compile()
         # Called through jit, because in JAX 0.10 a compiled program that is called directly loses its messages' token.
         self.control_cotangents(x, self.pull_back(stack, active, cotangents, series, step_0, step_0, fixed)[1], fixed)
-        compiled = compiled_pull_back, compiled_record
-        return max(each.memory_analysis().temp_size_in_bytes for each in compiled) * self.transport.devices
+        analyses = compiled_pull_back.memory_analysis(), compiled_record.memory_analysis()
+        return max(each.temp_size_in_bytes for each in analyses if each is not None) * self.transport.devices
 
     def _expand_active(self, active, fixed):
         """The active fields of a step, and the vjp from their cotangents to those of `active`; None: the identity."""
-        if not self.trajectory.expand:
+        expand = self.trajectory.expand
+        if not expand:
             return active, None
-        return jax.vjp(lambda active: self.trajectory.expand(active, fixed), active)
+        return jax.vjp(lambda active: expand(active, fixed), active)
 
     def _empty_series(self, carry, active, fixed):
         active, _ = self._expand_active(active, fixed)
@@ -158,7 +163,8 @@ class SweepPrograms:
             k = n // self.steps_per_sample
             _, observe_vjp = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), read_carry(), active)
             sample_cotangents = observe_vjp(jax.tree.map(lambda s: s[k], series_bar))
-            return Cotangents(*jax.tree.map(jnp.add, cotangents[:2], sample_cotangents), cotangents.per_cell_gradients)
+            carry_bar, active_bar = jax.tree.map(jnp.add, cotangents[:2], sample_cotangents)
+            return Cotangents(carry_bar, active_bar, cotangents.per_cell_gradients)
 
         return jax.lax.cond(
             n % self.steps_per_sample == 0, add_sample_cotangents, lambda cotangents: cotangents, cotangents

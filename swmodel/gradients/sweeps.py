@@ -11,6 +11,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,12 +24,17 @@ from .plan import Plan
 from .sweep_programs import SweepPrograms
 from .trajectory import FixedInputs, Trajectory
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
+    from ..setup.setup import Setup
+
 #: Largest number of steps in a piece times cells of a process, which take half a second of a backward sweep on one
 #: core; largest number of steps in a piece.
 CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
-def steps_per_piece(config) -> int:
+def steps_per_piece(config: Config) -> int:
     """The number of steps in a piece, the same on all processes."""
     cells = config.grid.nx * config.grid.ny / config.run.nproc
     return max(1, min(MAX_PIECE_STEPS, int(CELL_STEPS_PER_PIECE / cells)))
@@ -45,7 +51,7 @@ class TrajectorySweeps:
     def __init__(
         self,
         trajectory: Trajectory,
-        transport,
+        transport: Transport,
         steps: int,
         steps_per_sample: int,
         fixed_inputs: FixedInputs,
@@ -54,10 +60,14 @@ class TrajectorySweeps:
         self.transport, self.steps, self.fixed_inputs, self.varying = transport, steps, fixed_inputs, varying
         self.trajectory = trajectory
         self.programs = SweepPrograms(trajectory, transport, steps, steps_per_sample)
-        self.piece_steps, self._after_piece = max(1, steps), None
+        self.piece_steps = max(1, steps)
+        self._after_piece: Callable | None = None
         self._replacement_steps = varying.forcing.change_steps(steps) if varying else [0, steps]
-        self._unused_stacks, self._stack_key, self._control_shapes = [], None, None
-        self._estimated_bytes, self._workspace_bytes = {}, {}
+        self._unused_stacks: list[Any] = []
+        self._control_shapes: tuple | None = None
+        self._stack_key: tuple | None = None  # (steps of a stack, shapes of the controls)
+        self._estimated_bytes: dict[tuple, tuple[int, int, int, int]] = {}
+        self._workspace_bytes: dict[tuple, int] = {}
 
     def split_into_pieces(self, max_steps: int, after_piece: Callable) -> None:
         """Compute in pieces of at most `max_steps` steps, the same on all processes.
@@ -99,7 +109,8 @@ class TrajectorySweeps:
         """
         carry, active = self.start(x, with_adjoint=True)
         series = self.programs.empty_series(carry, active, self.fixed_inputs)
-        checkpoints, stacks, cotangents, value = {}, [], None, None
+        checkpoints, stacks, value = {}, [], None
+        cotangents: Any = None
         for action in plan.actions():
             if isinstance(action, Forward):
                 span, is_first_visit = (plan.first_step(action.n0), plan.first_step(action.n1)), cotangents is None
@@ -244,7 +255,7 @@ class VaryingInputs:
         return self.fixed_inputs
 
 
-def record_indices(setup, transport, names, step: int) -> dict:
+def record_indices(setup: Setup, transport: Transport, names, step: int) -> dict:
     """{control with records in time: index of its last record at or before the start of a step}."""
     return {name: transport.put(np.int32(corrections.record_number(setup, name, step))) for name in names}
 
@@ -253,7 +264,7 @@ def _int32_bounds(span: tuple[int, int]):
     return map(jnp.int32, span)
 
 
-def sum_per_cell_gradients(transport, gradients, per_cell_gradients: dict):
+def sum_per_cell_gradients(transport: Transport, gradients, per_cell_gradients: dict):
     """The cotangents of controls, to which the sums of the `per_cell_gradients` of numbers are added."""
     parts = gradients if isinstance(gradients, tuple) else (gradients,)
     for name, field in per_cell_gradients.items():

@@ -95,7 +95,9 @@ def make_trajectory(domain, names, observe) -> Trajectory:
         return (state, method.initial_memory(state)), active
 
     def step(carry, active, n, fixed: FixedInputs):
-        return one_step(Carry(*carry, n), *replace_fields(fixed.grid, fixed.params, active), fixed.dt)[:2]
+        state, memory = carry
+        grid, params = replace_fields(fixed.grid, fixed.params, active)
+        return one_step(Carry(state, memory, n), grid, params, fixed.dt)[:2]
 
     def observe_sample(carry, active, k, fixed: FixedInputs):
         grid, params = replace_fields(fixed.grid, fixed.params, active)
@@ -130,13 +132,14 @@ def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
 
     def with_tangent(function):
         def value_and_tangent(carry, active, n, fixed):
-            return jax.jvp(lambda c, a: function(c, a, n, fixed), *zip(carry, active, strict=True))
+            primals, tangents = zip(carry, active, strict=True)
+            return jax.jvp(lambda c, a: function(c, a, n, fixed), primals, tangents)
 
         return value_and_tangent
 
-    def expand(active, fixed):
-        return jax.jvp(lambda a: trajectory.expand(a, fixed), active[:1], active[1:])
+    def expand_with_tangent(expand):
+        return lambda active, fixed: jax.jvp(lambda a: expand(a, fixed), active[:1], active[1:])
 
     native_derivatives = trajectory.native_derivatives and trajectory.native_derivatives.tangent()
     functions = start, with_tangent(trajectory.step), with_tangent(trajectory.observe)
-    return Trajectory(*functions, native_derivatives, expand if trajectory.expand else None)
+    return Trajectory(*functions, native_derivatives, trajectory.expand and expand_with_tangent(trajectory.expand))

@@ -49,9 +49,9 @@ def build_config(
         )
     if not is_source(config) and not isinstance(config, Config):
         return config
-    needs_no_load = isinstance(config, Config) and not (overrides or fields or terms)
-    loaded = config if needs_no_load else load(config, overrides, fields=fields, terms=terms)
-    return loaded if restart is None else with_stored_fields(loaded, restart)
+    if not isinstance(config, Config) or overrides or fields or terms:
+        config = load(config, overrides, fields=fields, terms=terms)
+    return config if restart is None else with_stored_fields(config, restart)
 
 
 def config_of_restart(

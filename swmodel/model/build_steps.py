@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     missing_requests = {target: request for target, request in request_by_path.items() if not target.exists()}
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda item: compile_into(*item, march), missing_requests.items()))
+            list(pool.map(lambda target: compile_into(target, missing_requests[target], march), missing_requests))
     except Exception as error:  # the installation continues without them
         print(f"swmodel: {error}; steps are compiled at first use", file=sys.stderr)
 

@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..ocean.option import parse_duration
 from ..ocean.user_term import source_line_of
 from ..parallel.watchdog import abort_after_timeout
 from .validate import MAX_STEPS
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: The unit of an interval in steps.
 STEP_UNITS = ("steps", "step")
@@ -64,7 +67,7 @@ class ScheduledCalls(list):
         schedule = EventSchedule(dt, MAX_STEPS, steps, seconds)
         self.append(ScheduledCall(function, schedule, f"{name}, called every {interval}", text))
 
-    def config_with_calls(self, config):
+    def config_with_calls(self, config: Config):
         """The configuration with the names and intervals of the functions and of missing ones, for config.toml."""
         texts = [call.record_text for call in self]
         texts += (self.expected - Counter(texts)).elements()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ..ocean.dates import have_same_days, start_date
 from ..ocean.evaluation import derived_names
 from ..ocean.table import INITIAL_FIELDS, INPUT_FIELDS, variable_in_run
 from ..setup.setup import rows_and_columns
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 #: Fields that `plot_fields` adds to the named ones, because `swmodel.plot` computes other fields from them.
@@ -63,7 +66,7 @@ def plot_fields(model, fields: Iterable[str], options: dict):
     return swmodel.plot(data, *fields, **options)
 
 
-def controls_dataset(config, block, fields: dict):
+def controls_dataset(config: Config, block, fields: dict):
     """The Dataset of controls by name on a process's part of the grid: fields [y, x], NaN on land, and numbers.
 
     Depth and coefficients also have values in the cells outside open boundaries.
@@ -81,14 +84,14 @@ def controls_dataset(config, block, fields: dict):
     return assemble_dataset(config, block, variables, {})
 
 
-def make_variable(config, entry, values, on_land) -> tuple:
+def make_variable(config: Config, entry, values, on_land) -> tuple:
     """A variable as (dimensions, values with NaN on land, attributes); `on_land` None: no value is missing."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
     attrs = field_attributes(entry, config.grid, grid="", cell_measures="", grid_mapping="", coordinates="")
     return DIMENSIONS[entry.location], values, attrs
 
 
-def assemble_dataset(config, block, variables: dict, extra_coordinates: dict):
+def assemble_dataset(config: Config, block, variables: dict, extra_coordinates: dict):
     """The Dataset, with the coordinates of a process's part, `extra_coordinates`, and the case and configuration."""
     import xarray
 

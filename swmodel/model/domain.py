@@ -16,7 +16,7 @@ import numpy as np
 
 from ..config import Config, ConfigError, load, to_toml
 from ..config.loading.fixed_on_resume import PYTHON_SECTION, values_fixed_on_resume
-from ..config.loading.load import is_source
+from ..config.loading.load import Source, is_source
 from ..config.loading.python_inputs import without_term_checksums
 from ..config.loading.user_terms import with_new_terms
 from ..errors import SetupError, UsageError
@@ -55,7 +55,9 @@ class Domain(NamedTuple):
         return self.setup.scheme
 
 
-def make_domain(config, scheme: Callable[[Setup], Scheme] | None = None, whole_grid=False) -> Domain:
+def make_domain(
+    config: Source | Callable[[], Any], scheme: Callable[[Setup], Scheme] | None = None, whole_grid: bool = False
+) -> Domain:
     """The Domain of a run; all processes call it together.
 
     Args:
@@ -82,7 +84,7 @@ def make_domain(config, scheme: Callable[[Setup], Scheme] | None = None, whole_g
     return Domain(setup, transport, *transport.make_arrays(setup.static, setup.static_halo))
 
 
-def load_config(config, rank_info) -> Config:
+def load_config(config: Any, rank_info: RankInfo | None) -> Config:
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: give a Config (swmodel.load), a case, or the name of a case or file")
@@ -119,7 +121,7 @@ def run_on_all(allgather: Callable, function: Callable) -> Any:
     return result
 
 
-def gather_local_fields(config, allgather: Callable):
+def gather_local_fields(config: Config, allgather: Callable) -> Config:
     """The configuration with whole fields in place of their `local` parts; all processes call it together."""
     local_parts = {name: source for name, source in config.python._sources.items() if isinstance(source, LocalArray)}
     for rank, names in enumerate(names_of_ranks := allgather(sorted(local_parts))):
@@ -137,7 +139,7 @@ def gather_local_fields(config, allgather: Callable):
     return with_python_inputs(config, python.fields, python.terms, python._sources | tables, python._terms)
 
 
-def gather_field(values: np.ndarray, context: str, transport) -> np.ndarray:
+def gather_field(values: np.ndarray, context: str, transport: Transport) -> np.ndarray:
     """The field [ny, nx] from each process's part. ConfigError: a part has another shape."""
     block = transport.block
 
@@ -155,7 +157,7 @@ def gather_field(values: np.ndarray, context: str, transport) -> np.ndarray:
     return field
 
 
-def check_same_inputs(config, transport) -> None:
+def check_same_inputs(config: Config, transport: Transport) -> None:
     """Raise SetupError on all processes unless all have the same configuration, fields and terms from Python."""
     if transport.size == 1:
         return

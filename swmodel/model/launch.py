@@ -56,7 +56,7 @@ def find_mpiexec() -> str:
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if path is None:
         missing.insert(0, "mpiexec")
-    if missing:
+    if path is None or missing:
         raise SetupError(
             f"several processes need {', '.join(missing)}, not found; "
             "install MPI (docs/install.md), or run with --nproc 1"
@@ -110,8 +110,8 @@ def rank_environment(nproc: int) -> dict[str, str]:
 
 def start_processes(command: list[str], nproc: int, stderr=subprocess.STDOUT, **options) -> subprocess.Popen:
     """Start `command` in a new session, in the environment for `nproc` ranks; stdout is a pipe."""
-    settings = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True} | options
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **settings)
+    options = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True, **options}
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **options)
 
 
 def kill_session(process: subprocess.Popen):

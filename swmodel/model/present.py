@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from ..ocean.diagnostics import diagnose
+from ..ocean.drying import WettingFlow
 from ..ocean.elliptic import balanced_flow, make_poisson_solver
 from ..ocean.evaluation import (
     evaluate_fields,
@@ -31,7 +32,7 @@ from ..setup.fields.varying import VaryingCoefficients
 
 
 def as_padded_patches(state: State, halo_width: int) -> State:
-    return state._make(Patch(field, (-halo_width, -halo_width)) for field in state)
+    return type(state)._make(Patch(field, (-halo_width, -halo_width)) for field in state)
 
 
 class PresentState:
@@ -45,7 +46,7 @@ class PresentState:
         self._model = model
         has_floor = has_moving_floor(model.scheme)
         self._floor = VaryingCoefficients(model.config, ("uplift",), model.setup.dtype) if has_floor else None
-        self._pad = cached_jit(make_add_halo, model.scheme.halo_width, cast(Hashable, model.transport))
+        self._pad = cached_jit(make_add_halo, model.scheme.halo_width, model.transport)
         self.clear()
 
     def clear(self) -> None:
@@ -138,7 +139,8 @@ class PresentState:
         time = config.time.model_copy(update={"dt": dt})
         quantities = diagnose(self.blocks(), config.model_copy(update={"time": time}), transport)
         if self._model.scheme.drying:
-            pairs = zip(self.flows(), transport.blocks, strict=True)
+            flows = (flow for flow in self.flows() if isinstance(flow, WettingFlow))  # with drying all are
+            pairs = zip(flows, transport.blocks, strict=True)
             n_limited_faces = sum(flow.n_limited_faces(dt, block.shape) for flow, block in pairs)
             quantities["limited_faces"] = float(transport.reduce(np.array([n_limited_faces]), "sum")[0])
         quantities |= {"time_step": dt} if config.time.max_substeps > 1 else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import cache
-from typing import cast
 
 from ..config.loading.case_file import recorded_case
 from ..config.loading.python_inputs import recorded_config
@@ -61,7 +60,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
         drying = drying.model_copy(update={"thickness": thickness})
     steps = run.steps
     if run.days is not None:
-        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
+        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
     layout = find_layout(setup)
     chosen = {
         "steps": steps,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..files.store.snapshots import OutputStore
 from ..ocean.table import maxima_variables
 from ..setup.positions.cross_sections import make_cross_sections
 from ..setup.positions.gauges import make_gauges
+from ..setup.tidal_analysis import harmonic_analysis
 from .accumulators import (
     NO_ACCUMULATORS,
     Accumulators,
@@ -33,7 +35,10 @@ from .accumulators import (
     SeriesAccumulator,
 )
 
-FILE_CLASSES = {
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+
+FILE_CLASSES: dict[str, Callable[..., AbstractContextManager]] = {
     DIAGNOSTICS: DiagnosticsFile,
     OUTPUT: OutputFile,
     SPECTRA: SpectraFile,
@@ -43,7 +48,10 @@ FILE_CLASSES = {
 }
 
 #: By `output.format`: file name and class of the snapshots, which are called OUTPUT here in either format.
-SNAPSHOT_FORMATS = {"netcdf": (OUTPUT, OutputFile), "zarr": (OUTPUT_STORE, OutputStore)}
+SNAPSHOT_FORMATS: dict[str, tuple[str, Callable[..., AbstractContextManager]]] = {
+    "netcdf": (OUTPUT, OutputFile),
+    "zarr": (OUTPUT_STORE, OutputStore),
+}
 
 #: Files of series at positions: the function of the Setup that returns the positions, and the key of the interval.
 POSITIONED_SERIES = {
@@ -53,7 +61,7 @@ POSITIONED_SERIES = {
 
 
 class Results:
-    """Base class of writers of a model's records; a subclass has `write`, which writes the records that are due.
+    """Base class of writers of a model's records.
 
     All processes call each method together; a FilesError is raised on all.
 
@@ -65,7 +73,12 @@ class Results:
 
     def __init__(self, model, files: dict, schedules: dict[str, EventSchedule]):
         self.model, self.files, self.schedules, self.first_step = model, files, schedules, model.step
-        self.accumulators, self.latest_numbers = NO_ACCUMULATORS, {}
+        self.accumulators = NO_ACCUMULATORS
+        self.latest_numbers: dict[str, float] = {}
+
+    def write(self) -> None:
+        """Write the records that are due at the present step."""
+        raise NotImplementedError
 
     def files_due(self) -> list[str]:
         """The files whose records are due at the present step; all files at the first step."""
@@ -100,7 +113,8 @@ class RunResults(Results):
         self.drifters = DrifterAccumulator(simulation) if output.drifters else None
         means = simulation.means(output.means) if output.means else None
         extremes = ExtremesAccumulator(simulation) if maxima_variables(output) else None
-        self.harmonics = HarmonicsAccumulator(simulation) if output.harmonics else None
+        analysis = harmonic_analysis(simulation.config)
+        self.harmonics = HarmonicsAccumulator(simulation, analysis) if analysis else None
         further_accumulators = filter(None, (self.drifters, means, extremes, self.harmonics))
         self.accumulators = Accumulators([*self.series.values(), *further_accumulators])
         restart = simulation.restart
@@ -121,7 +135,7 @@ class RunResults(Results):
         if DIAGNOSTICS in due:
             self.latest_numbers = model.diagnostics()
             self.files[DIAGNOSTICS].write(model.step, model.time, self.latest_numbers)
-        if DRIFTERS in due:
+        if self.drifters and DRIFTERS in due:
             values = {name: positions[None] for name, positions in self.drifters.values().items()}
             self.files[DRIFTERS].write(np.array([model.step]), np.array([model.time]), values)
         if SPECTRA in due:
@@ -150,7 +164,7 @@ def open_results(simulation, directory, command_line: str = "", resume: bool = F
         yield RunResults(simulation, files, directory, command_line)
 
 
-def schedules(config) -> dict[str, EventSchedule]:
+def schedules(config: Config) -> dict[str, EventSchedule]:
     """The schedule of the records of each file that the run writes, by name."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = EventSchedule(dt, steps, options.every_steps, options.every)

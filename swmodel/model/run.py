@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,16 @@ from .substeps import ONE_SUBSTEP
 from .validate import require_length
 from .varying_params import VaryingParams
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ..files.restart.read import LoadedRestart
+    from ..ocean.state import Carry
+    from ..parallel.transport.transport import Transport
+    from ..setup.setup import Setup
+    from .health import Health
+    from .results import Results
+
 log = logging.getLogger(__name__)
 
 #: Wall-clock seconds of a chunk of steps, after which the loop checks the clock, signals and the state's health, and
@@ -38,12 +49,10 @@ NO_CALLS = ScheduledCalls()
 class TimeLoopModel:
     """Base class of what the time loop advances: a Simulation, or the Members of an ensemble.
 
-    All processes call each method together. A subclass has `_load_coefficients()`, which loads the coefficients of the
-    present step, `_advance(steps, accumulators)`, `get`, which returns NumPy arrays of this process, `results`
-    (`results.open_results`) and `health`.
+    All processes call each method together.
 
     Attributes:
-        config: the configuration.
+        setup, config: the Setup of the run or of a member, and the configuration.
         transport: the transport between the processes.
         carry: the carry of the executor, on the devices; with a leading axis of members for an ensemble.
         state: the State on this process, NumPy arrays [y, x]; [members, y, x] for an ensemble.
@@ -54,7 +63,15 @@ class TimeLoopModel:
         compile_seconds: time spent on compilation, s.
     """
 
+    setup: Setup
+    config: Config
+    transport: Transport
+    carry: Carry
+    restart: LoadedRestart | None
+    first_step: int
     dt: float
+    construction_start_time: float
+    compile_seconds: float
     _forcing: VaryingParams
     _substep_chooser = ONE_SUBSTEP
     _step = 0
@@ -95,8 +112,27 @@ class TimeLoopModel:
         """Notes of a restart file about time records (`setup.fields.record_notes`); all processes call it together."""
         return self._forcing.restart_notes(self._step)
 
+    def get(self, tree: Any) -> Any:
+        """Arrays from the devices as NumPy arrays of this process."""
+        raise NotImplementedError
 
-def run_on_rank_zero(transport, function):
+    def health(self, directory: Any = None) -> Health:
+        raise NotImplementedError
+
+    def results(self, directory: Any, command_line: str = "", resume: bool = False) -> AbstractContextManager[Results]:
+        """See `results.open_results`."""
+        raise NotImplementedError
+
+    def _load_coefficients(self) -> None:
+        """Load the coefficients of the present step."""
+        raise NotImplementedError
+
+    def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
+        """Compute steps in which the coefficients do not change."""
+        raise NotImplementedError
+
+
+def run_on_rank_zero(transport: Transport, function):
     """The result of function() on rank 0, broadcast to all processes; an error is raised on all of them."""
     result = problem = None
     if transport.rank == 0:
@@ -218,7 +254,7 @@ def _loop(
     """Run to the end or to a stop; returns the reason for a stop. `config` is that of config.toml."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     path = restart_path(directory, first, model.config.restart.format)
-    has_restart_file = resume and Path(model.restart.path).absolute() == path.absolute()
+    has_restart_file = resume and model.restart is not None and Path(model.restart.path).absolute() == path.absolute()
     restarts = RestartWriter(model, config, directory, command_line, first if has_restart_file else -1)
     health = model.health(directory)
     chunk, is_restart_overdue, start_time = 1, False, time.perf_counter()

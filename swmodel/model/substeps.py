@@ -7,8 +7,9 @@ It depends only on the present state, the present coefficients and the present n
 
 from __future__ import annotations
 
-import math
+import sys
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -21,6 +22,9 @@ from ..ocean.state import Carry
 from ..setup.checks.extremes import FieldExtremes, process_rates
 from ..setup.checks.stability import max_stable_dt
 from .health.measures import RATES, blocks_of
+
+if TYPE_CHECKING:
+    from ..ocean.scheme import Scheme
 
 #: Substeps are at most this fraction of the largest stable time step, because the flow may accelerate before the next
 #: choice.
@@ -35,7 +39,7 @@ class SubstepChooser:
 
     def __init__(self, model=None, substeps: int = 1):
         self.model, self.substeps = model, substeps
-        self.valid_until = math.inf
+        self.valid_until = sys.maxsize
         if model is not None:
             self.steps_between_choices = model.config.time.substeps_every_steps
             self.valid_until = -(-model.step // self.steps_between_choices) * self.steps_between_choices
@@ -109,7 +113,7 @@ ONE_SUBSTEP = SubstepChooser()
 
 
 def max_rates_in_rectangle(
-    scheme, fields: dict[str, Patch], first: tuple[int, int], last: tuple[int, int]
+    scheme: Scheme, fields: dict[str, Patch], first: tuple[int, int], last: tuple[int, int]
 ) -> list[float]:
     """The largest RATES on the water of the cells `first` <= (row, column) < `last` of a block."""
     values = {name: field.cut(first, last).values for name, field in fields.items()}

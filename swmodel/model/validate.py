@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +35,9 @@ from ..setup.fields.varying import read_record
 from ..setup.positions import cross_sections, drifters, gauges, rivers
 from ..setup.setup import Setup, setup_of
 from .resolve import find_layout, resolve_setup
+
+if TYPE_CHECKING:
+    from ..ocean.scheme import Scheme
 
 #: Lower bound of the number of states that a process holds: state, the stepper's memory, a padded copy and tendencies.
 MIN_STATES_IN_MEMORY = 4
@@ -77,11 +81,13 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     problems += resource_problems
     if not resource_problems:
         extremes, value_problems = survey_fields(setup)
-        problems += value_problems or [
-            *until_input_error(gauges.problems(config), cross_sections.problems(config), drifters.problems(config)),
-            *check_transforms(config, extremes),
-            *check_dt(config, extremes),
-        ]
+        problems += value_problems
+        if extremes is not None and not value_problems:
+            problems += [
+                *until_input_error(gauges.problems(config), cross_sections.problems(config), drifters.problems(config)),
+                *check_transforms(config, extremes),
+                *check_dt(config, extremes),
+            ]
     if not problems:
         if reason := availability.machine_unsupported_reason(config.run.executor):
             raise SetupError(f"run.executor: {config.run.executor} cannot be used: {reason}; use auto or xla")
@@ -165,7 +171,7 @@ def check_options(config: Config) -> Iterator[str]:
     yield from tidal_analysis.problems(config)
 
 
-def check_terms(scheme) -> Iterator[str]:
+def check_terms(scheme: Scheme) -> Iterator[str]:
     """Reasons why the scheme cannot contain some of its terms."""
     for term in scheme.active_terms:
         if term.unsupported_reason and (reason := term.unsupported_reason(scheme)):
@@ -196,8 +202,8 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] provides it"
-    for table, options in {"output": output, "restart": setup.config.restart}.items():
-        if options.format == "zarr" and (line := missing_package_reason(f'{table}.format: "zarr"', "zarr")):
+    for table, file_format in {"output": output.format, "restart": setup.config.restart.format}.items():
+        if file_format == "zarr" and (line := missing_package_reason(f'{table}.format: "zarr"', "zarr")):
             yield line
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING_REASON}"

@@ -6,10 +6,14 @@ import gc
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ..parallel.worker import Worker
 from ..setup.fields.record_notes import additive_checksum, note_records
 from ..setup.setup import Setup, rows_and_columns
+
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
 
 #: Longest time for which a signal is not handled while this process waits for the reading thread, s.
 MAX_SIGNAL_DELAY_SECONDS = 0.5
@@ -23,7 +27,7 @@ class VaryingParams:
     These are numbers of steps; the coefficients are not valid at step `valid_until` itself.
     """
 
-    def __init__(self, setup: Setup, transport):
+    def __init__(self, setup: Setup, transport: Transport):
         self.setup, self.scheme, self.transport = setup, setup.scheme, transport
         self.valid_from = self.valid_until = 0
         self._records, self._prefetched_step = setup.varying_coefficients(), 0
@@ -41,11 +45,8 @@ class VaryingParams:
         self._records = self.setup.varying_coefficients()
 
     def change_steps(self, n_steps: int) -> list[int]:
-        """The steps at which a run of `n_steps` steps replaces coefficients, including its first and last step."""
-        steps_of_change = [0]
-        while steps_of_change[-1] < n_steps:
-            steps_of_change.append(min(n_steps, self._records.valid_until(steps_of_change[-1])))
-        return steps_of_change
+        """See `VaryingCoefficients.change_steps`."""
+        return self._records.change_steps(n_steps)
 
     def load(self, step: int, halo: int | None = None) -> dict:
         """The varying Params of this process's blocks at a step, in the form of `transport.make_arrays`.
@@ -72,8 +73,8 @@ class VaryingParams:
         def checksum(name: str, number: int) -> int:
             parts = (rows_and_columns(block, 0) for block in transport.blocks)
             local_sum = sum(
-                additive_checksum(self._records.record_values(name, number, *part), *part, config.grid.nx)
-                for part in parts
+                additive_checksum(self._records.record_values(name, number, y, x), y, x, config.grid.nx)
+                for y, x in parts
             )
             return sum(transport.allgather(local_sum)) % 2**64
 

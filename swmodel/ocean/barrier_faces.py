@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..extras import missing_package_reason
 from . import projection
 from .coordinates import has_lon_lat, is_spherical
 from .staircase import faces_between, stair_corners
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: The crest on faces without a barrier, m.
 NO_CREST = 1e5
@@ -111,7 +114,7 @@ def gate_times(barriers) -> np.ndarray:
     return np.array(sorted({min([0.0, *times]), *times, np.inf}))
 
 
-def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
+def crest_heights(config: Config, axis: str, time: float, rows, columns) -> np.ndarray:
     """Heights of the crests on u faces (axis x) or v faces (axis y) at a time, m, [rows, columns].
 
     Where barriers share a face, the highest crest counts. Faces without a barrier have NO_CREST.
@@ -121,7 +124,7 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     highest = np.full((len(rows_read), grid.nx), -np.inf)
     barriers = config.barriers.lines
     for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
-        crest = np.interp(time, *zip(*barrier.gate, strict=True)) if barrier.gate else faces.crest
+        crest = np.interp(time, *np.array(barrier.gate).T) if barrier.gate else faces.crest
         selected = (faces.is_u == (axis == "x")) & np.isin(faces.rows, rows_read)
         indices = np.searchsorted(rows_read, faces.rows[selected]), faces.columns[selected]
         np.maximum.at(highest, indices, np.broadcast_to(crest, selected.shape)[selected])
@@ -129,21 +132,21 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     return np.where(np.isfinite(heights), heights, NO_CREST)
 
 
-def barrier_mask(config, axis: str, rows, columns) -> np.ndarray:
+def barrier_mask(config: Config, axis: str, rows, columns) -> np.ndarray:
     """1 on u faces (axis x) or v faces (axis y) with a barrier, else 0; [1, 1] in a run without barriers."""
     if not config.barriers.lines:
         return np.zeros((1, 1))
     return (crest_heights(config, axis, 0.0, rows, columns) < NO_CREST).astype(np.float64)
 
 
-def are_on_barriers(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def are_on_barriers(config: Config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Whether each face has a barrier, bool [n]; `is_u` is true for u faces and false for v faces."""
     faces = faces_of_barriers(config.grid, config.barriers.lines)
     with_barrier = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
     return np.array([face in with_barrier for face in zip(is_u, rows, columns, strict=True)], dtype=bool)
 
 
-def away_from_barriers(config, rows, columns) -> np.ndarray:
+def away_from_barriers(config: Config, rows, columns) -> np.ndarray:
     """0 at both ends of each face with a barrier, 1 at all other corners, [rows, columns]."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     touching = barrier_mask(config, "x", rows, columns) + barrier_mask(config, "x", rows + 1, columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,8 @@ class DepthTable:
 
     def water_fraction(self, row, column) -> np.ndarray:
         """The sum of the bilinear weights of those of the four table points around that are water."""
-        return sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
+        fraction: Any = sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
+        return fraction
 
     def depth(self, row, column) -> np.ndarray:
         """The weighted mean depth of those of the four points that are water, m; NaN where more than half is land."""

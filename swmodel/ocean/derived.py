@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .operators import apply_weighted, curl, divergence, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f, where
+from .operators import apply_weighted, curl, divergence, dx_c, dx_f, dy_c, dy_f, maximum, mx_c, mx_f, my_c, my_f, where
 from .patch import Patch
 from .variable import Variable, variables_by_name
 
@@ -82,14 +82,14 @@ def layer_vorticity(h, u, v, grid):
 
 
 def square(a: Patch) -> Patch:
-    """a², rounded by itself: np.maximum keeps compilers from fusing product and sum, which depends on the layout."""
-    return np.maximum(a * a, 0.0)
+    """a², rounded by itself: the maximum keeps compilers from fusing product and sum, which depends on the layout."""
+    return maximum(a * a, 0.0)
 
 
 def squared_speed(u, v, grid):
     """(u²)^x + (v²)^y at centres, m2 s-2, with means weighted by area."""
     faces = (grid.area.u, grid.open_u * u), (grid.area.v, grid.open_v * v)
-    through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
+    through_x, through_y = (maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
     return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
 
 

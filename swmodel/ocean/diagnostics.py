@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..parallel.environment import n_cores_per_process
 from ..parallel.fixed_point import FixedPoint
 from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
-from .operators import where
+from .operators import maximum, minimum, where
 from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW_PREFIX
 from .terms.tracer import CONTENT_SUFFIX, content_of, tracers_in
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
+    from .scheme import Scheme
 
 #: Cells per strip: few enough for the cache, and enough work for a thread.
 STRIP_CELLS = 1 << 17
@@ -45,7 +50,7 @@ DRYING_DIAGNOSTICS = {
 }
 
 
-def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
+def diagnostics_of_run(scheme: Scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
     """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries.
 
     Runs with drying also have DRYING_DIAGNOSTICS, and runs with substeps the time step.
@@ -58,7 +63,7 @@ def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagno
     }
 
 
-def diagnose(blocks, config, transport) -> dict[str, float]:
+def diagnose(blocks, config: Config, transport: Transport) -> dict[str, float]:
     """The diagnostics of the whole domain, except for time step, inflow and limited faces.
 
     All processes call it together and get the same result. All values are NaN if the state is not finite. Potential
@@ -114,14 +119,14 @@ def map_on_all_cores(function, strips) -> list:
 def select_rows(field, first: int, last: int):
     """Rows [first, last) of a Patch, or of each Patch in a tuple, renumbered so that row first + 1 becomes row 0."""
     if isinstance(field, tuple):
-        return field._make(select_rows(each, first, last) for each in field)
+        return type(field)(*(select_rows(each, first, last) for each in field))
     if field.values.shape[-2] == 1:
         return Patch(field.values, (-1, field.start[1]))
     offset = field.start[0]
     return Patch(field.values[..., first - offset : last - offset, :], (-1, field.start[1]))
 
 
-def field_bounds(strips, transport) -> dict[str, float]:
+def field_bounds(strips, transport: Transport) -> dict[str, float]:
     """Bounds of the fields over all strips of all processes, by name, SI units; all NaN if one is not finite.
 
     They are the largest absolute values of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location,
@@ -178,7 +183,7 @@ def contribution_bounds(bounds_of_fields: dict[str, float], g: float, wet_thickn
 
 
 def sums_and_max_speed(
-    strips, bounds: dict[str, float], g: float, wet_thickness, transport
+    strips, bounds: dict[str, float], g: float, wet_thickness, transport: Transport
 ) -> tuple[dict[str, float], float]:
     """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `bounds` are those of a cell."""
     scales = {name: FixedPoint(bound) for name, bound in bounds.items()}
@@ -216,8 +221,8 @@ def contributions(state: State, grid, g, wet_thickness: float | None = None) -> 
     eta, water = h - grid.depth, grid.area.centre * grid.wet
     squared_level, bounded_h, flooded = eta * eta, h, {}
     if wet_thickness is not None:
-        land = np.minimum(grid.depth, 0.0)
-        squared_level, bounded_h = squared_level - land * land, np.maximum(h, wet_thickness)
+        land = minimum(grid.depth, 0.0)
+        squared_level, bounded_h = squared_level - land * land, maximum(h, wet_thickness)
         flooded = {"flooded_area": where((h > wet_thickness) & (land < 0), water, 0.0)}
     kinetic = (0.25 * grid.area.u) * ((h + east(h)) * (u * u)) + (0.25 * grid.area.v) * ((h + north(h)) * (v * v))
     absolute_vorticity = grid.f + relative_vorticity(u, v, grid)

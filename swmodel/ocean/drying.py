@@ -22,7 +22,7 @@ Wind moves water through a face as far as there is water above the sill on the s
 than 20 h_dry, the wind's acceleration is multiplied by 1 - m² (3 - 2 m), where m = 1 - water/(20 h_dry). So a stress
 tau accelerates thin layers by at most 2.25 tau/(20 rho h_dry), and pushes no water against a step of the bed above it.
 
-References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md describes what else was tried.
+References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md describes alternatives.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .flow import Flow
-from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_in_smooth_sea
+from .operators import maximum, minimum, mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_in_smooth_sea
 from .patch import Patch, neighbour_x, neighbour_y, south, west
 from .state import State
 
@@ -68,26 +66,26 @@ class WettingFaces(NamedTuple):
         water = where(
             velocity > 0, self.water_near, where(velocity < 0, self.water_far, 0.5 * (self.water_near + self.water_far))
         )
-        return water + np.minimum(0.5 * self.bed_step, water)
+        return water + minimum(0.5 * self.bed_step, water)
 
     def sheltered_fraction(self, wind: Patch, drying_thickness: Any) -> Patch:
         """m² (3 - 2 m) with the water on the side that the wind blows from, 0 from THIN_LAYER_LIMITS[1] h_dry on."""
         water = where(wind > 0, self.water_near, self.water_far)
-        m = np.maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
+        m = maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
         return m * m * (3 - 2 * m)
 
     def arriving_velocity(self, velocity: Patch) -> Patch:
         """The velocity of the water that flows towards a face from its two neighbours along the axis, m s-1."""
         through_open = self.open_fraction * velocity
-        return np.maximum(self.neighbour(through_open, -1), 0.0) + np.minimum(self.neighbour(through_open, 1), 0.0)
+        return maximum(self.neighbour(through_open, -1), 0.0) + minimum(self.neighbour(through_open, 1), 0.0)
 
 
 def wetting_faces(h: Patch, depth: Patch, face_mask: Patch, drying_thickness: Any, neighbour: Callable) -> WettingFaces:
     """The WettingFaces of an axis from h and depth at centres; `face_mask` is 0 along coasts of the land-sea mask."""
     eta, depth_beyond = h - depth, neighbour(depth, 1)
-    sill = -np.minimum(depth, depth_beyond)
-    water_near, water_far = np.maximum(eta - sill, 0.0), np.maximum(neighbour(eta, 1) - sill, 0.0)
-    closed_fraction = zero_in_smooth_sea(clip_to_unit(2 - np.maximum(water_near, water_far) * (1 / drying_thickness)))
+    sill = -minimum(depth, depth_beyond)
+    water_near, water_far = maximum(eta - sill, 0.0), maximum(neighbour(eta, 1) - sill, 0.0)
+    closed_fraction = zero_in_smooth_sea(clip_to_unit(2 - maximum(water_near, water_far) * (1 / drying_thickness)))
     open_fraction = face_mask * (1 - closed_fraction)
     return WettingFaces(
         neighbour,
@@ -134,12 +132,12 @@ class WettingFlow(Flow):
             h, self.faces_x.level_step, self.faces_y.level_step, self.drying_thickness
         )
         self.breaking_fraction_u, self.breaking_fraction_v = (
-            np.maximum(self.breaking_fraction, neighbour(self.breaking_fraction, 1))
+            maximum(self.breaking_fraction, neighbour(self.breaking_fraction, 1))
             for neighbour in (neighbour_x, neighbour_y)
         )
         level = blend(state.h, h, self.breaking_fraction)
         self.h = level + zero_in_smooth_sea(
-            where(self.breaking_fraction > 0, np.maximum(self.drying_thickness - level, 0.0), 0.0)
+            where(self.breaking_fraction > 0, maximum(self.drying_thickness - level, 0.0), 0.0)
         )
         self.u = self.faces_x.open_fraction * blend(state.u, self.step_start["u"], self.breaking_fraction_u)
         self.v = self.faces_y.open_fraction * blend(state.v, self.step_start["v"], self.breaking_fraction_v)
@@ -159,11 +157,11 @@ class WettingFlow(Flow):
         """Where s > 0, multiply the transports out of each cell by min(1, MAX_OUTFLOW_FRACTION h / outflow)."""
         if self.dt is None:
             return
-        leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
-        leaving = leaving + (np.maximum(self.V, 0.0) - np.minimum(south(self.V), 0.0))
+        leaving = maximum(self.U, 0.0) - minimum(west(self.U), 0.0)
+        leaving = leaving + (maximum(self.V, 0.0) - minimum(south(self.V), 0.0))
         h, min_thickness = self.step_start["h"], self.min_mobile_thickness
         max_outflow, outflow = MAX_OUTFLOW_FRACTION * h, leaving * (self.grid.rarea.centre * self.dt)
-        excess = np.maximum(outflow - max_outflow, 0.0) / np.maximum(np.maximum(outflow, max_outflow), min_thickness)
+        excess = maximum(outflow - max_outflow, 0.0) / maximum(maximum(outflow, max_outflow), min_thickness)
         outflow_reduction = zero_in_smooth_sea(
             where(self.breaking_fraction > 0, where(h > min_thickness, excess, 1.0), 0.0)
         )
@@ -223,7 +221,7 @@ class WettingFlow(Flow):
             if self.dt is None:
                 accelerations[name] = axis.open_fraction * (R - k * velocity)
                 continue
-            R = (R - k * velocity) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
+            R = (R - k * velocity) / (1 + maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
             arrival = (axis.arriving_velocity(velocity) - velocity) * (1 / self.dt)
             # `blend` alone is exact only where the weight is 0; this is also exact where it is 1.
             accelerations[name] = where(axis.closed_fraction < 1, blend(R, arrival, axis.closed_fraction), arrival)
@@ -231,7 +229,7 @@ class WettingFlow(Flow):
 
 
 def clip_to_unit(a: Patch) -> Patch:
-    return np.minimum(np.maximum(a, 0.0), 1.0)
+    return minimum(maximum(a, 0.0), 1.0)
 
 
 def blend(a: Patch, b: Patch, weight: Patch) -> Patch:
@@ -241,12 +239,12 @@ def blend(a: Patch, b: Patch, weight: Patch) -> Patch:
 
 def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: Any) -> Patch:
     """s at centres: 1 in thin layers, and where the level step changes across a cell by much of the thickness."""
-    bend = np.maximum(abs(jump_x - west(jump_x)), abs(jump_y - south(jump_y)))
+    bend = maximum(abs(jump_x - west(jump_x)), abs(jump_y - south(jump_y)))
     bend_start, bend_end = BREAKING_LIMITS
     thin_full, thin_end = THIN_LAYER_LIMITS
     breaking = clip_to_unit((bend - bend_start * h) / ((bend_end - bend_start) * h + drying_thickness))
     return zero_in_smooth_sea(
-        np.maximum(
+        maximum(
             breaking,
             clip_to_unit((thin_end * drying_thickness - h) * (1 / ((thin_end - thin_full) * drying_thickness))),
         )
@@ -259,8 +257,8 @@ def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
     gain_u = momentum_inflow(u, mx_c(flow.U), neighbour_x) + momentum_inflow(u, south(mx_f(flow.V)), neighbour_y)
     gain_v = momentum_inflow(v, west(my_f(flow.U)), neighbour_x) + momentum_inflow(v, my_c(flow.V), neighbour_y)
     return {
-        "u": gain_u * (grid.rarea.u / np.maximum(mx_f(h_new), min_thickness)) + my_c(grid.f) * my_c(mx_f(v)),
-        "v": gain_v * (grid.rarea.v / np.maximum(my_f(h_new), min_thickness)) - mx_c(grid.f) * my_f(mx_c(u)),
+        "u": gain_u * (grid.rarea.u / maximum(mx_f(h_new), min_thickness)) + my_c(grid.f) * my_c(mx_f(v)),
+        "v": gain_v * (grid.rarea.v / maximum(my_f(h_new), min_thickness)) - mx_c(grid.f) * my_f(mx_c(u)),
     }
 
 
@@ -272,6 +270,6 @@ def momentum_inflow(a: Patch, U: Patch, neighbour: Callable) -> Patch:
     """
     step = neighbour(a, 1) - a
     step_behind = neighbour(step, -1)
-    half_slope = 0.5 * (np.maximum(np.minimum(step_behind, step), 0.0) + np.minimum(np.maximum(step_behind, step), 0.0))
+    half_slope = 0.5 * (maximum(minimum(step_behind, step), 0.0) + minimum(maximum(step_behind, step), 0.0))
     upwind_value = where(U > 0, neighbour(a + half_slope, -1), a - half_slope)
     return U * (upwind_value - a) - neighbour(U * (upwind_value - neighbour(a, -1)), 1)

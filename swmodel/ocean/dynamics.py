@@ -7,6 +7,7 @@ P, potential vorticity q. docs/numerics.md has the discrete equations with their
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from .derived import corner_thickness, potential_vorticity
@@ -21,8 +22,11 @@ from .table import variable_of
 from .timestep import ForwardBackwardInputs, WholeStep
 from .vorticity_flux import VORTICITY_FLUXES, kinetic_energy
 
+if TYPE_CHECKING:
+    from .scheme import Scheme
 
-def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
+
+def accelerations(q: Patch, P: Patch, flow: Flow, scheme: Scheme) -> dict[str, Patch]:
     """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2, from q at corners and P at centres; linear in P."""
     grid = flow.grid
     QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow)
@@ -30,7 +34,12 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
 
 
 def tendency(
-    padded_state: State, now: Instant, grid, params: dict, scheme, gfb_inputs: ForwardBackwardInputs | None = None
+    padded_state: State,
+    now: Instant,
+    grid,
+    params: dict,
+    scheme: Scheme,
+    gfb_inputs: ForwardBackwardInputs | None = None,
 ) -> State:
     """dx/dt of the prognostic fields x of a block, from its state with a halo of `scheme.halo_width` cells.
 
@@ -64,8 +73,12 @@ def tendency(
     rates = sum_rates([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in term_rates if "h" in each)])
     flow_for_pressure = flow.flow_for_pressure(rates["h"], gfb_inputs)
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
-    heads = [term.bernoulli_potential(flow_for_pressure, params, now) for term in scheme.pressure_terms]
-    if scheme.drying:
+    heads = [
+        term.bernoulli_potential(flow_for_pressure, params, now)
+        for term in scheme.active_terms
+        if term.bernoulli_potential
+    ]
+    if isinstance(flow, WettingFlow):
         core_rates = flow.accelerations(
             accelerations(q, K, flow, scheme), flow_for_pressure, rates["h"], heads, params["gravity"]
         )
@@ -80,29 +93,35 @@ def tendency(
             freshwater_rate = sum_rates(rates_of(lambda term: term.is_freshwater)).get("h")
             step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
         other_rates += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
-    if scheme.drying:
+    if isinstance(flow, WettingFlow):
         other_rates.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
     velocity_rates = sum_rates([core_rates, *other_rates])
-    if scheme.drying:
-        velocity_rates |= flow.apply_drag(
-            velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])
-        )
-    rates = mask_rates(rates | velocity_rates, padded_state, flow)
-    return add_barrier_accelerations(rates, flow_for_pressure, params, now, scheme)
+    if isinstance(flow, WettingFlow):
+        damping = sum_rates([term.damping(flow, params, now) for term in scheme.active_terms if term.damping])
+        velocity_rates |= flow.apply_drag(velocity_rates, damping)
+    masked_rates = mask_rates(rates | velocity_rates, padded_state, flow)
+    return add_barrier_accelerations(masked_rates, flow_for_pressure, params, now, scheme)
 
 
 def make_flow(
-    padded_state: State, now: Instant, grid, params: dict, scheme, gfb_inputs: ForwardBackwardInputs | None = None
-) -> Flow | WettingFlow:
+    padded_state: State,
+    now: Instant,
+    grid,
+    params: dict,
+    scheme: Scheme,
+    gfb_inputs: ForwardBackwardInputs | None = None,
+) -> Flow:
     """The Flow of a state at an Instant, with transports through open boundaries and over barriers; see `tendency`."""
     if scheme.barrier_terms:
         grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
     flow = WettingFlow(padded_state, grid, params, gfb_inputs) if scheme.drying else Flow(padded_state, grid)
-    for term in scheme.open_boundary_terms:
-        flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
-    for term in scheme.barrier_terms:
-        flow.add_barrier_flux(*term.barrier_flux(flow, params, now))
-    if scheme.drying:
+    for term in scheme.active_terms:
+        if term.boundary_flux:
+            flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
+    for term in scheme.active_terms:
+        if term.barrier_flux:
+            flow.add_barrier_flux(*term.barrier_flux(flow, params, now))
+    if isinstance(flow, WettingFlow):
         flow.limit_outflow()
     return flow
 
@@ -122,15 +141,18 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
     return type(padded_state)._make(water[variable_of(name).location] * rates[name] for name in padded_state._fields)
 
 
-def add_barrier_accelerations(rates: State, flow_for_pressure: Flow, params: dict, now: Instant, scheme) -> State:
+def add_barrier_accelerations(
+    rates: State, flow_for_pressure: Flow, params: dict, now: Instant, scheme: Scheme
+) -> State:
     """The masked rates plus the accelerations over barriers, on whose faces the masks have made the rates zero."""
-    for term in scheme.barrier_terms:
-        for name, rate in term.barrier_accelerations(flow_for_pressure, params, now).items():
-            rates = rates._replace(**{name: getattr(rates, name) + rate})
+    for term in scheme.active_terms:
+        if term.barrier_accelerations:
+            for name, rate in term.barrier_accelerations(flow_for_pressure, params, now).items():
+                rates = rates._replace(**{name: getattr(rates, name) + rate})
     return rates
 
 
-def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
+def budget(padded_state: State, now: Instant, grid, params: dict, scheme: Scheme) -> dict[str, State]:
     """The tendency by parts, {part: rates of all prognostic fields}; their sum is `tendency`, except for rounding.
 
     The parts are
@@ -159,7 +181,11 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
     }
     parts |= {term.name: term.tendency(flow, params, now) for term in scheme.active_terms}
     parts |= {term.name: term.rate_over_step(flow, params, None) for term in scheme.active_terms if term.rate_over_step}
-    heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.pressure_terms}
+    heads = {
+        term.name: term.bernoulli_potential(flow, params, now)
+        for term in scheme.active_terms
+        if term.bernoulli_potential
+    }
     parts |= {name: accelerations(zero_corner, head, flow, scheme) for name, head in heads.items()}
     zero_rates = dict.fromkeys(padded_state._fields, 0.0 * flow.h)
     masked_parts = {name: mask_rates(zero_rates | rates, padded_state, flow) for name, rates in parts.items()}

@@ -34,6 +34,8 @@ from .state import State
 
 if TYPE_CHECKING:
     from ..config.options.grid import GridOptions
+    from ..config.options.model import Config
+    from ..parallel.transport.transport import Transport
 
 
 class HelmholtzEquation(NamedTuple):
@@ -47,7 +49,7 @@ class HelmholtzEquation(NamedTuple):
     grid: GridOptions  # section [grid] of the configuration
     b: float = 0.0  # not negative, m-2
 
-    def solve_block(self, y, transport):
+    def solve_block(self, y, transport: Transport):
         """x from y [..., y, x] on a block, inside a jitted program; linear in y."""
         fourier = Fourier.for_location(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
         sizes = self.grid.dy, self.grid.dx
@@ -66,11 +68,11 @@ class HelmholtzEquation(NamedTuple):
         return fourier.backward(coefficients * inverse.astype(coefficients.dtype))
 
 
-def make_solver(equation: HelmholtzEquation, transport):
+def make_solver(equation: HelmholtzEquation, transport: Transport):
     return lambda y: equation.solve_block(y, transport)
 
 
-def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport) -> list[np.ndarray]:
+def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport: Transport) -> list[np.ndarray]:
     """x on each of the transport's blocks, computed in double precision, in the dtype of y, [..., y, x]."""
     of_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
@@ -80,7 +82,7 @@ def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport) -> list[n
     return [x.astype(each.dtype) for x, each in zip(solutions, y, strict=True)]
 
 
-def make_poisson_solver(grid, blocks, transport):
+def make_poisson_solver(grid, blocks, transport: Transport):
     """The function `solve_poisson` of `evaluation.evaluate_fields`, on NumPy arrays; it refuses seas with land."""
 
     def solve_poisson(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
@@ -90,15 +92,15 @@ def make_poisson_solver(grid, blocks, transport):
     return solve_poisson
 
 
-def require_rectangle(what: str, blocks, transport) -> None:
+def require_rectangle(what: str, blocks, transport: Transport) -> None:
     """Raise a UsageError, which begins with `what`, if the grid is on a sphere or any process has land.
 
-    `blocks` has (State, Grid, shape) of each block of this process.
+    Cells in an open boundary count as land. `blocks` has (State, Grid, shape) of each block of this process.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} only available on planes, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.block_values(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError(f"{what} only available in seas without land, but this one has land")
+        raise UsageError(f"{what} only available in seas without land and open boundaries, but this sea has some")
 
 
 class UniformLayer(NamedTuple):
@@ -109,7 +111,7 @@ class UniformLayer(NamedTuple):
     depth: float
 
 
-def uniform_layer(blocks, physics, transport) -> UniformLayer:
+def uniform_layer(blocks, physics, transport: Transport) -> UniformLayer:
     """The UniformLayer of a sea with this section [physics]; `blocks` as for `balanced_flow`."""
     require_rectangle("balanced flows are", blocks, transport)
     depths = [grid.depth.block_values(shape) for _, grid, shape in blocks]
@@ -126,7 +128,7 @@ def scaled_pv_anomaly(state: State, grid, layer: UniformLayer) -> Patch:
     return zeta - (layer.f / layer.depth) * my_f(mx_f(state.h - grid.depth))
 
 
-def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transport):
+def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transport: Transport):
     """The function for a jitted program that computes eta, u and v on a block from H q' at corners, s-1."""
     grid, shape = equation.grid, transport.shape
 
@@ -139,7 +141,7 @@ def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transpo
     return balanced_flow
 
 
-def balanced_flow(blocks, config, transport) -> list[dict[str, np.ndarray]]:
+def balanced_flow(blocks, config: Config, transport: Transport) -> list[dict[str, np.ndarray]]:
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
     All processes call it together. Potential vorticity on walls is ignored.

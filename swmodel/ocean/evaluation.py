@@ -6,6 +6,7 @@ The State has no current on the faces of open boundaries; `terms.open_boundaries
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from .table import INFLOW_PREFIX
 from .terms.tracer import concentration_of
 from .timestep import ForwardBackwardInputs
 
+if TYPE_CHECKING:
+    from ..parallel.transport.transport import Transport
+    from .scheme import Scheme
+
 #: Smallest thickness used as a divisor of transports, m.
 MIN_THICKNESS = 1e-9
 #: Row or column of the faces on each side (negative: from the end), and the sign of a transport into the domain.
@@ -37,7 +42,7 @@ def evaluate_fields(names, blocks, physics, solve_poisson, wet_thickness: float 
         solve_poisson: function of a location and the sources on each block that solves Poisson's equation.
         wet_thickness: thickness above which a cell counts as wet, m; None without drying.
     """
-    fields_of_blocks = [{} for _ in blocks]
+    fields_of_blocks: list[dict[str, Any]] = [{} for _ in blocks]
     inputs = {"physics": physics, "wet_thickness": wet_thickness}
     for name in names:
         row, values = DERIVED.get(name), []
@@ -50,20 +55,20 @@ def evaluate_fields(names, blocks, physics, solve_poisson, wet_thickness: float 
     return fields_of_blocks
 
 
-def derived_names(scheme) -> list[str]:
+def derived_names(scheme: Scheme) -> list[str]:
     """The names of the fields that can be derived from the state of a run with this Scheme."""
     names = [name for name in DERIVED if scheme.drying or name != "wet"]
     return [*names, *scheme.output_fields]
 
 
-def forcing_fields(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
+def forcing_fields(names, params, scheme: Scheme, step: int, shape) -> dict[str, np.ndarray]:
     """The forcing fields `names` on a block after `step` steps, as the equations use them."""
     dtype = params["density"].values.dtype
     now = interpolate_records(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
     return {name: np.broadcast_to(now[name].block_values(shape), shape) for name in names}
 
 
-def require_fields(names, scheme, extra_names=()) -> list[str]:
+def require_fields(names, scheme: Scheme, extra_names=()) -> list[str]:
     """The names as a list. UsageError: a name is neither that of a field of this Scheme nor in `extra_names`."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     available = [*derived_names(scheme), *extra_names]
@@ -73,7 +78,7 @@ def require_fields(names, scheme, extra_names=()) -> list[str]:
 
 
 def flow_at_step(
-    state: State, grid: Grid, params: dict, scheme, step, gfb_inputs: ForwardBackwardInputs | None = None
+    state: State, grid: Grid, params: dict, scheme: Scheme, step, gfb_inputs: ForwardBackwardInputs | None = None
 ) -> Flow:
     """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `dynamics.tendency`.
 
@@ -100,7 +105,7 @@ def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
     return flow.state._replace(u=u, v=v), opened
 
 
-def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
+def inflow(flows: list[Flow], sides, transport: Transport) -> dict[str, float]:
     """The transport into the domain through each open boundary, m3 s-1; it has the same bits on any layout.
 
     It is that of the mass equation: time step times inflow is the change of volume, if inflows are weighted as ab2 and
@@ -131,8 +136,8 @@ def inward_transports(side: str, flow: Flow, block) -> np.ndarray:
     if face not in span:
         return np.zeros(0)
     line = np.index_exp[:, face - span.start] if along_x else np.index_exp[face - span.start, :]
-    faces, U = (flow.grid.open_boundary_u, flow.U) if along_x else (flow.grid.open_boundary_v, flow.V)
+    patches = (flow.grid.open_boundary_u, flow.U) if along_x else (flow.grid.open_boundary_v, flow.V)
     faces, U = (
-        np.broadcast_to(each.block_values(block.shape), block.shape)[line].astype(np.float64) for each in (faces, U)
+        np.broadcast_to(each.block_values(block.shape), block.shape)[line].astype(np.float64) for each in patches
     )
     return sign * np.where(faces > 0, U, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
@@ -85,7 +85,7 @@ class Flow:
             return self
         return self.with_thickness(gfb_inputs.pressure_h + rate * gfb_inputs.pressure_dt)
 
-    def with_thickness(self, h: Patch) -> Flow:
+    def with_thickness(self, h: Patch) -> Self:
         """The Flow with the same currents and another thickness at centres."""
         flow = object.__new__(type(self))
         flow.__dict__.update(self.__dict__, h=h)

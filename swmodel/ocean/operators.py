@@ -135,6 +135,16 @@ def where(condition: Any, a: Any, b: Any) -> Patch:
     return np.where(condition, a, b)
 
 
+def maximum(a: Any, b: Any) -> Patch:
+    """The larger of a and b in each cell: np.maximum, typed for Patches."""
+    return np.maximum(a, b)
+
+
+def minimum(a: Any, b: Any) -> Patch:
+    """The smaller of a and b in each cell: np.minimum, typed for Patches."""
+    return np.minimum(a, b)
+
+
 def zero_in_smooth_sea(a: Patch) -> Patch:
     """Mark a, which is zero in a smooth sea, so that the native step skips what depends on it there; returns a."""
     return a.map(lambda values: getattr(values.__array_namespace__(), "zero_in_smooth_sea", lambda same: same)(values))

@@ -6,7 +6,7 @@ Lengths of time may be written as 3600, "1 h" or "1.5 days".
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.config import JsonDict
@@ -37,6 +37,14 @@ def parse_duration(value: Any) -> Any:
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
+
+if TYPE_CHECKING:
+    T = TypeVar("T")
+    #: The type of an option that is None until the model chooses its value, such as `time.dt`, or where it has no
+    #: meaning, such as `grid.dlon` on a plane. Most code runs where it has a value, so type checkers take it as one.
+    Deferred: TypeAlias = T | Any
+else:
+    Deferred = Optional
 
 
 def option(default: Any, unit: str, doc: str, **constraints: Any) -> Any:

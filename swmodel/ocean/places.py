@@ -38,7 +38,8 @@ def position_in_table(grid, table, label: str) -> tuple[float, float]:
     """
     keys, unit = coordinate_names_and_unit(grid)
     if grid.crs and position_keys(table) == {"lon", "lat"}:
-        return tuple(map(float, projection.eastings_northings(grid.crs, table.lon, table.lat)))
+        x, y = projection.eastings_northings(grid.crs, table.lon, table.lat)
+        return float(x), float(y)
     if position_keys(table) != set(keys):
         raise UsageError(f"{label} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
     return tuple(getattr(table, key) for key in keys)

@@ -104,7 +104,8 @@ def scale_factors(crs: str, lon, lat) -> Any:
     """The `pyproj.proj.Factors` of the projection at longitudes and latitudes."""
     import pyproj
 
-    return pyproj.Proj(parse(crs)).get_factors(*np.broadcast_arrays(lon, lat))
+    lon, lat = np.broadcast_arrays(lon, lat)
+    return pyproj.Proj(parse(crs)).get_factors(lon, lat)
 
 
 def lon_lat(crs: str, x, y) -> tuple[np.ndarray, np.ndarray]:

@@ -11,11 +11,14 @@ where theta is its phase difference between neighbours. Products of waves are co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..config.options.grid import GridOptions
 
 Y, X = 0, 1
 #: The other neighbour of means and differences: the next one, as in operators.mx_f, or the one before, as in mx_c.
@@ -32,15 +35,16 @@ class PeriodicAxis(NamedTuple):
     has_walls: bool
 
 
-class Waves(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Waves:
     """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the axis.
 
     j, i are the row and column of the point's cell at any location.
     """
 
     a: np.ndarray  # [waves in y, waves in x], complex
-    numbers: tuple[np.ndarray, np.ndarray]  # numbers of waves along the periodic axes, in y and in x
-    periodic_axes: tuple[PeriodicAxis, PeriodicAxis]
+    numbers: tuple[np.ndarray, ...]  # numbers of waves along the periodic axes, in y and in x
+    periodic_axes: tuple[PeriodicAxis, ...]  # in y and in x
 
     def phase_factor(self, axis: int, side: int) -> np.ndarray:
         """e^(i theta) to the next cell (F) or the one before (C), which broadcasts to `a`."""
@@ -49,23 +53,23 @@ class Waves(NamedTuple):
 
     def shift(self, axis: int, side: int) -> Waves:
         """The values of the next cell, or of the one before."""
-        return self._replace(a=self.a * self.phase_factor(axis, side))
+        return replace(self, a=self.a * self.phase_factor(axis, side))
 
     def mean(self, axis: int, side: int) -> Waves:
-        return self._replace(a=self.a * (1 + self.phase_factor(axis, side)) / 2)
+        return replace(self, a=self.a * (1 + self.phase_factor(axis, side)) / 2)
 
     def slope(self, axis: int, side: int) -> Waves:
         """The difference of neighbours divided by the size of a cell."""
-        return self._replace(a=self.a * (self.phase_factor(axis, side) - 1) * (side / self.periodic_axes[axis].size))
+        return replace(self, a=self.a * (self.phase_factor(axis, side) - 1) * (side / self.periodic_axes[axis].size))
 
     def __add__(self, other: Waves) -> Waves:
-        return self._replace(a=self.a + other.a)
+        return replace(self, a=self.a + other.a)
 
     def __sub__(self, other: Waves) -> Waves:
-        return self._replace(a=self.a - other.a)
+        return replace(self, a=self.a - other.a)
 
     def scale(self, factor) -> Waves:
-        return self._replace(a=self.a * factor)
+        return replace(self, a=self.a * factor)
 
     def product(self, other: Waves) -> Waves:
         """The product of two fields at the same points; waves too short for the grid are aliased to longer ones."""
@@ -125,7 +129,7 @@ class EnergySpectrum:
 class RandomFlow:
     """A random flow, determined by its attributes: two with equal attributes are the same flow."""
 
-    grid: object  # section [grid] of the configuration
+    grid: GridOptions  # section [grid] of the configuration
     spectrum: EnergySpectrum  # of the kinetic energy
     speed: float  # root-mean-square speed, m s-1
     seed: int  # seed of the random numbers
@@ -196,7 +200,7 @@ class RandomFlow:
             np.abs((divergence.phase_factor(axis, F) - 1) / divergence.periodic_axes[axis].size) ** 2 for axis in (Y, X)
         )
         is_zero = eigenvalue == 0
-        return divergence._replace(a=np.where(is_zero, 0, divergence.a / np.where(is_zero, 1, eigenvalue)))
+        return replace(divergence, a=np.where(is_zero, 0, divergence.a / np.where(is_zero, 1, eigenvalue)))
 
 
 @lru_cache(maxsize=4)

@@ -42,10 +42,6 @@ class Scheme:
         return (*(TERMS[name] for name in self.term_names), *self.tracers, *self.user_terms)
 
     @property
-    def pressure_terms(self) -> tuple[Term, ...]:
-        return tuple(term for term in self.active_terms if term.bernoulli_potential)
-
-    @property
     def damping_terms(self) -> tuple[Term, ...]:
         """The terms whose tendency is - k u, with a rate k."""
         return tuple(term for term in self.active_terms if term.damping)
@@ -131,11 +127,11 @@ def find_halo_width(scheme: Scheme) -> int:
     for halo_width in range(1, MAX_HALO_WIDTH + 1):
         try:
             with np.errstate(all="ignore"):
-                state, *others = make_test_block(scheme, halo_width, np.ones)
+                state, now, grid, params = make_test_block(scheme, halo_width, np.ones)
                 step_start = {name: getattr(state, name) for name in scheme.step_start_fields}
                 dt = np.ones(())  # s
                 gfb_inputs = ForwardBackwardInputs(state.h, dt, step_start, dt) if scheme.forward_backward else None
-                rates = tendency(state, *others, scheme, gfb_inputs)
+                rates = tendency(state, now, grid, params, scheme, gfb_inputs)
             shape = TEST_BLOCK_CELLS, TEST_BLOCK_CELLS
             if all(field.block_values(shape).shape == shape for field in rates):
                 return halo_width
@@ -145,7 +141,7 @@ def find_halo_width(scheme: Scheme) -> int:
     raise UsageError(f"the terms {names} read cells further than {MAX_HALO_WIDTH} rows or columns away")
 
 
-def make_test_block(scheme: Scheme, halo_width: int, make_values) -> tuple:
+def make_test_block(scheme: Scheme, halo_width: int, make_values) -> tuple[State, Instant, Grid, dict[str, Patch]]:
     """Arguments of `tendency` on a block of TEST_BLOCK_CELLS rows and columns: State, Instant, Grid and params.
 
     Args:

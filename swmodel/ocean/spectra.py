@@ -13,7 +13,7 @@ Reference: docs/numerics-spectral.md, "Spectra".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -24,7 +24,7 @@ from ..parallel.transport.programs import cached_jit
 from ..parallel.transport.transport import Transport
 from .diagnostics import to_double_precision
 from .elliptic import require_rectangle
-from .spectral_quantities import SPECTRUM_AXES, MeanLayer, radial_bin, spectral_quantities_of, wavenumber_axes
+from .spectral_quantities import SPECTRUM_AXES, RestingLayer, radial_bin, spectral_quantities_of, wavenumber_axes
 
 if TYPE_CHECKING:
     from ..config.options.grid import GridOptions
@@ -84,7 +84,7 @@ class SpectralDomain(NamedTuple):
         return sums
 
 
-def make_transform(fourier: Fourier, transport):
+def make_transform(fourier: Fourier, transport: Transport):
     return fourier.forward
 
 
@@ -105,20 +105,22 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
     require_rectangle("spectra are", blocks, sea.transport)
     depths = [np.broadcast_to(grid.depth.block_values(shape), shape).astype(np.float64) for _, grid, shape in blocks]
     volume = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
-    layer = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
+    layer = RestingLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
     blocks = [(to_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
-    rates, spectra = rates or [{}] * len(blocks), {}
+    rates = rates or [{}] * len(blocks)
+    spectra: dict[str, np.ndarray] = {}
     quantities = spectral_quantities_of(blocks[0][0]._fields)
     for name, quantity in ((name, quantities[name]) for name in names or quantities):
         joined_rates = [add_continuity(of_block, quantity) for of_block in rates]
         fields = [
-            fields_and_rates(quantity, *each, layer, parts) for each, parts in zip(blocks, joined_rates, strict=True)
+            fields_and_rates(quantity, state, grid, shape, layer, parts)
+            for (state, grid, shape), parts in zip(blocks, joined_rates, strict=True)
         ]
         spectra_by_location = [
             sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]
         ]
         for ending, axis in wavenumber_axes(sea.grid).items():
-            density = sum(each[ending] for each in spectra_by_location) / axis.spacing
+            density: Any = sum(each[ending] for each in spectra_by_location) / axis.spacing
             row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]
             spectra |= {each + ending: row for each, row in zip(row_names, density, strict=True)}
         if quantity.transfer_part in joined_rates[0]:
@@ -136,7 +138,7 @@ def add_continuity(rates: dict, quantity) -> dict:
     return others | {quantity.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
 
 
-def fields_and_rates(quantity, state, grid, shape, layer: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
+def fields_and_rates(quantity, state, grid, shape, layer: RestingLayer, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
         fields = quantity.fields(state, grid, layer)
@@ -147,7 +149,7 @@ def fields_and_rates(quantity, state, grid, shape, layer: MeanLayer, rates: dict
     }
 
 
-def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
+def sums_in_bins(numbers, bins, n_bins: int, transport: Transport) -> np.ndarray:
     """The sums of numbers in each bin, in fixed point, [sums, bins]; NaN if a number of the bin is not finite.
 
     They have the same bits on any layout and process. All processes call it together.

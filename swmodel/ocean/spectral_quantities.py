@@ -1,14 +1,15 @@
 """The quantities that have spectra: means of squares of fields, and the rates of change of these fields.
 
-Each quantity is the sum of the squares of its fields; H is the mean resting depth:
+Each quantity is the mean over the domain of the sum of the squares of its fields. H is the mean resting depth, and h^x
+the mean of h in x:
 
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
     enstrophy         zeta / sqrt(2) at corners, except on walls
-    dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
+    dye_variance      c of the tracer dye at centres; wavenumber zero holds the square of its mean
 
-So kinetic and potential energy are per mass of the layer at rest, and their sum is the `energy` of diagnostics.nc. With
-u in place of sqrt(h^x) u this would hold only for uniform thickness.
+So kinetic and potential energy are per mass of the layer at rest, and their sum is the `energy` of diagnostics.nc
+divided by this mass. If u replaced sqrt(h^x / H) u, this would hold only for uniform thickness.
 
 Reference: docs/numerics-spectral.md, "Spectra".
 """
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .grid import Grid
 from .operators import curl, mx_f, my_f
 from .patch import Patch
 from .state import State
@@ -28,8 +30,8 @@ from .terms.tracer import CONTENT_SUFFIX, concentration_of, tracers_in
 VARIANCE_SUFFIX = "_variance"
 
 
-class MeanLayer(NamedTuple):
-    """Constants of a sea: gravity, m s-2, and the mean resting depth, m."""
+class RestingLayer(NamedTuple):
+    """Constants of the layer at rest: gravity, m s-2, and the mean depth, m."""
 
     gravity: float
     depth: float
@@ -39,19 +41,19 @@ class SpectralQuantity(NamedTuple):
     """A quantity that is the mean of the squares of fields.
 
     Attributes:
-        units: units of its density by wavenumber, of the change of the density, and of the flux across wavenumbers.
-        fields: function of (State, Grid, MeanLayer), in Patches with zero velocity on closed faces, to {location:
-            field}.
-        rates: function of (State, rates, Grid, MeanLayer) to d/dt of the fields; `rates` is d/dt of the State.
-        transfer_part: the part of `dynamics.budget` by which the current moves it between wavenumbers; "": none.
+        units: the units of its spectral density, of the density's rate of change, and of the spectral flux.
+        fields: function (State, Grid, RestingLayer) -> {location: Patch}. The State consists of Patches whose velocity
+            on closed faces is zero.
+        rates: function (State, rates, Grid, RestingLayer) -> d/dt of the fields; `rates` is d/dt of the State.
+        transfer_part: the part of `dynamics.budget` that moves the quantity between wavenumbers; "" if there is none.
         includes_continuity: whether this part includes continuity.
-        sources: names in `table.OUTPUT_FIELDS` of the fields that it needs.
+        sources: the fields of `table.OUTPUT_FIELDS` from which the quantity is computed.
     """
 
     long_name: str
     units: tuple[str, str, str]
-    fields: Callable[[State, object, MeanLayer], dict[str, Patch]]
-    rates: Callable[[State, State, object, MeanLayer], dict[str, Patch]]
+    fields: Callable[[State, Grid, RestingLayer], dict[str, Patch]]
+    rates: Callable[[State, State, Grid, RestingLayer], dict[str, Patch]]
     transfer_part: str = ""
     includes_continuity: bool = False
     sources: tuple[str, ...] = ("h", "u", "v")

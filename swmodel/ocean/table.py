@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .coordinates import has_rotated_pole, is_spherical
 from .derived import DERIVED, POSITIVE
 from .records import CORRECTION_SUFFIX
@@ -10,7 +12,7 @@ from .terms import TERMS, tracer
 from .variable import Variable, variables_by_name
 
 DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "is_positive_down": True}
-RECORDS = {"control": "records", "small_change": 1e-3, "dimension": (0, 1, 0, 0)}
+RECORDS: dict[str, Any] = {"control": "records", "small_change": 1e-3, "dimension": (0, 1, 0, 0)}
 CORE_VARIABLES = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
@@ -30,7 +32,10 @@ CORRECTIONS = variables_by_name(
     *(
         Variable(
             *(name + CORRECTION_SUFFIX, row.location, row.units, "", f"correction of {row.long_name}"),
-            **{"control": "fields", "dimension": row.dimension, "is_signed": True, "small_change": row.small_change},
+            control="fields",
+            dimension=row.dimension,
+            is_signed=True,
+            small_change=row.small_change,
         )
         for name, row in COEFFICIENTS.items()
         if row.varies_in_time and row.is_input and row.control
@@ -51,7 +56,7 @@ REDUCED_GRAVITY_VARIABLES = variables_by_name(
 )
 
 #: The vectors among the controls; the errors of both components have the same standard deviation.
-CONTROL_VECTORS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
+CONTROL_VECTORS: dict[str, tuple[str, ...]] = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
 CONTROL_VECTORS |= {f"wind{CORRECTION_SUFFIX}": tuple(name + CORRECTION_SUFFIX for name in CONTROL_VECTORS["wind"])}
 
 #: Standard names if x is eastward and y northward, as on a sphere.

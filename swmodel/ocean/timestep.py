@@ -114,7 +114,7 @@ class ForwardBackwardInputs(NamedTuple):
 
     pressure_h: Any  # m; the slope of pressure_h + pressure_dt dh/dt drives the currents
     pressure_dt: Any  # s
-    #: the State at the start of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
+    #: the State at the start of the step; for `dynamics.tendency` {name: field} of `Scheme.step_start_fields`
     step_start: Any = None
     step_length: Any = None  # length of the step, s
 
@@ -140,8 +140,9 @@ class ForwardBackward(NamedTuple):
         x_{n+1} = x_n + dt F(x*), with g grad h^ in place of g grad h*
         h^ = h_n + b0 dt F_h(x*) + b1 (h_{n-1} - h_n) + b2 (h_{n-2} - h_n)
 
-    x* and all forces are at n + 1/2. Row n of `table` = (a1, a2, b0, b1, b2) serves step n, the last row all later
-    steps. Because of the differences, a state at rest does not change by a bit. The memory is x_{n-1} and x_{n-2}.
+    All forces are at n + 1/2, and so is x*, except that it is x_n in the first two steps. Row n of `table` =
+    (a1, a2, b0, b1, b2) serves step n, the last row all later steps. Because of the differences, a state at rest does
+    not change by a bit. The memory is x_{n-1} and x_{n-2}.
 
     Reference: Shchepetkin and McWilliams (2005).
     """
@@ -181,7 +182,7 @@ Method: TypeAlias = Multistep | RungeKutta | Leapfrog | ForwardBackward
 
 
 def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Carry:
-    """Advance a Carry by a step of length dt, s."""
+    """Advance a Carry by a step of length dt, s, an array () in the precision of the run."""
     return method.combine(tendency, carry, method.weights(carry.step, dt))
 
 
@@ -202,7 +203,10 @@ def weighted_sum(weights, terms):
 
 
 def methods(ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> dict[str, Method]:
-    """The time steppers by name (docs/numerics.md); `ab2_epsilon` damps the computational mode of ab2."""
+    """The time steppers by name (docs/numerics.md).
+
+    `ab2_epsilon` and `robert_asselin`, the strength of the filter, damp the computational modes of ab2 and leapfrog.
+    """
     return {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),

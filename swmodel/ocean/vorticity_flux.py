@@ -6,11 +6,16 @@ and QU on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import weno
 from .derived import bernoulli_kinetic_energy
 from .flow import Flow
 from .operators import mx_c, mx_f, my_c, my_f
 from .patch import Patch, east, north, south, west
+
+if TYPE_CHECKING:
+    from .scheme import Scheme
 
 
 def energy(q: Patch, flow: Flow) -> tuple[Patch, Patch]:
@@ -42,6 +47,6 @@ def arakawa_lamb(q: Patch, flow: Flow) -> tuple[Patch, Patch]:
 VORTICITY_FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": arakawa_lamb, **weno.FLUXES}
 
 
-def kinetic_energy(u: Patch, v: Patch, grid, scheme) -> Patch:
+def kinetic_energy(u: Patch, v: Patch, grid, scheme: Scheme) -> Patch:
     """K at centres, m2 s-2: upwind if the vorticity flux is upwind."""
     return (weno.kinetic_energy if scheme.vorticity_flux in weno.FLUXES else bernoulli_kinetic_energy)(u, v, grid)

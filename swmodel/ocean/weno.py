@@ -22,9 +22,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .operators import mx_c, mx_f, my_c, my_f, where
+from .operators import maximum, minimum, mx_c, mx_f, my_c, my_f, where
 from .patch import Patch, neighbour_x, neighbour_y
 
 if TYPE_CHECKING:
@@ -127,9 +125,12 @@ def kinetic_energy(u: Patch, v: Patch, grid: Grid) -> Patch:
 def upwind_square(u: Patch, neighbour: Callable[[Patch, int], Patch]) -> Patch:
     """max(u+, 0)² + min(u-, 0)² at centres, with u+ and u- of third order, each from its upwind side."""
     u_m2, u_m1, u_0, u_p1 = (neighbour(u, n) for n in (-2, -1, 0, 1))
-    forward = np.maximum((2 * u_0 + 5 * u_m1 - u_m2) / 6, 0.0)
-    backward = np.minimum((2 * u_m1 + 5 * u_0 - u_p1) / 6, 0.0)
+    forward = maximum((2 * u_0 + 5 * u_m1 - u_m2) / 6, 0.0)
+    backward = minimum((2 * u_m1 + 5 * u_0 - u_p1) / 6, 0.0)
     return forward * forward + backward * backward
 
 
-FLUXES = {"weno5": partial(vorticity_flux, r=3), "weno7": partial(vorticity_flux, r=4)}
+FLUXES: dict[str, Callable[[Patch, Any], tuple[Patch, Patch]]] = {
+    "weno5": partial(vorticity_flux, r=3),
+    "weno7": partial(vorticity_flux, r=4),
+}

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from typing import NoReturn
 
 from . import environment, spawn
 
@@ -13,7 +14,7 @@ from . import environment, spawn
 OUTPUT_WAIT_SECONDS = 0.5
 
 
-def abort(code: int):
+def abort(code: int) -> NoReturn:
     """End all ranks, as far as their launcher can, and this process with the exit code `code`."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

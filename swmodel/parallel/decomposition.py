@@ -63,9 +63,9 @@ class Block:
 
     def neighbour(self, axis: int, step: int) -> int:
         """Rank of the block that is `step` blocks to the north (axis 0) or east (axis 1), periodically."""
-        blocks, index = self.layout[0] * self.layout[1], list(self.block_index)
+        n_blocks, index = self.layout[0] * self.layout[1], list(self.block_index)
         index[axis] = (index[axis] + step) % self.layout[axis]
-        return self.rank // blocks * blocks + index[0] * self.layout[1] + index[1]
+        return self.rank // n_blocks * n_blocks + index[0] * self.layout[1] + index[1]
 
     def ranks_along(self, axis: int) -> tuple[int, ...]:
         """Ranks of the blocks in line with this one along y (axis 0) or x (axis 1), starting in the south or west."""
@@ -90,7 +90,7 @@ def split_evenly(size: int, n_parts: int) -> list[IndexRange]:
 
 
 def block_of_rank(
-    rank: int, layout: tuple[int, int], ny: int, nx: int, members: int = 1, n_member_groups: int = 1
+    rank: int, layout: tuple[int, int], ny: int, nx: int, n_members: int = 1, n_member_groups: int = 1
 ) -> Block:
     """The block of `rank` and, for an ensemble, its members."""
     group, number = divmod(rank, layout[0] * layout[1])
@@ -98,45 +98,49 @@ def block_of_rank(
     spans = (
         split_evenly(ny, layout[0])[row],
         split_evenly(nx, layout[1])[column],
-        split_evenly(members, n_member_groups)[group],
+        split_evenly(n_members, n_member_groups)[group],
     )
     return Block(rank, layout, *spans, n_member_groups)
 
 
 def blocks_of_layout(
-    layout: tuple[int, int], ny: int, nx: int, members: int = 1, n_member_groups: int = 1
+    layout: tuple[int, int], ny: int, nx: int, n_members: int = 1, n_member_groups: int = 1
 ) -> list[Block]:
     return [
-        block_of_rank(rank, layout, ny, nx, members, n_member_groups)
+        block_of_rank(rank, layout, ny, nx, n_members, n_member_groups)
         for rank in range(n_member_groups * layout[0] * layout[1])
     ]
 
 
-def choose_layout(nproc: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout (py, px) of `nproc` blocks of at least `min_length` rows and columns that has the shortest halos.
+def choose_layout(n_blocks: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes") -> tuple[int, int]:
+    """The layout (py, px) of `n_blocks` blocks of at least `min_length` rows and columns that has the shortest halos.
 
-    Among several such layouts it is the one with the longest rows. `owners`: the word for those that own the blocks,
-    processes or devices, in the message of a LayoutError.
+    Among several such layouts it is the one with the longest rows. LayoutError: there is no layout of so many blocks;
+    `owners` is the message's word for those that own them, processes or devices.
     """
     max_py, max_px = ny // min_length, nx // min_length
-    pairs = [(py, nproc // py) for py in range(1, min(max_py, nproc) + 1) if nproc % py == 0 and nproc // py <= max_px]
+    factors = [py for py in range(1, min(max_py, n_blocks) + 1) if n_blocks % py == 0]
+    pairs = [(py, n_blocks // py) for py in factors if n_blocks // py <= max_px]
     if not pairs:
         raise LayoutError(
-            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of at "
+            f"{n_blocks} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of at "
             f"least {min_length} x {min_length}; the largest possible number is {max_py * max_px}"
         )
     return min(pairs, key=lambda pair: ((pair[0] > 1) * pair[0] * nx + (pair[1] > 1) * pair[1] * ny, pair[1]))
 
 
 def parse_layout(
-    text: str, nproc: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes"
+    text: str, n_blocks: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes"
 ) -> tuple[int, int]:
-    """The layout of a text "PYxPX", or that of `choose_layout` if it is empty; see there for `owners`."""
+    """The layout of a text "PYxPX", or that of `choose_layout` if it is empty; see there for `owners`.
+
+    LayoutError: the layout has another number of blocks than `n_blocks`, or blocks narrower than `min_length`.
+    """
     if not text:
-        return choose_layout(nproc, ny, nx, min_length, owners)
+        return choose_layout(n_blocks, ny, nx, min_length, owners)
     py, px = (int(part) for part in text.split("x"))
-    if py * px != nproc:
-        raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
+    if py * px != n_blocks:
+        raise LayoutError(f"layout {text} has {py * px} blocks, but there are {n_blocks} {owners}")
     if min(ny // py, nx // px) < min_length:
         raise LayoutError(
             f"layout {text} has blocks of {ny // py} x {nx // px} cells; they need at least {min_length} each way"

@@ -28,8 +28,9 @@ class FfiLibrary(NamedTuple):
 def load_library(path: Path) -> FfiLibrary:
     """The loaded library. OSError: this machine cannot load it."""
     library = ctypes.CDLL(str(path))
-    words = (ctypes.c_char_p.in_dll(library, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
-    return FfiLibrary(library, ctypes.c_long.in_dll(library, "swmodel_abi_version").value, *words)
+    texts = (ctypes.c_char_p.in_dll(library, f"swmodel_{name}").value or b"" for name in ("compiler", "jaxlib"))
+    compiler, jaxlib = (text.decode() for text in texts)
+    return FfiLibrary(library, ctypes.c_long.in_dll(library, "swmodel_abi_version").value, compiler, jaxlib)
 
 
 def unsupported_reason(path: Path, abi_version: int) -> str:

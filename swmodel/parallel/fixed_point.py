@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .transport.transport import Transport
 
 
 class FixedPoint:
@@ -49,7 +53,7 @@ class FixedPoint:
             return math.copysign(math.inf, total)
 
 
-def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
+def exact_sum(transport: Transport, arrays: Iterable[np.ndarray]) -> float:
     """The sum of all numbers in the arrays of all processes; NaN if a number is not finite.
 
     All processes call it together and get the same bits.
@@ -65,7 +69,7 @@ def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
     return fixed_point.value(transport.reduce(sums, "sum"))
 
 
-def inner_product(transport, pairs: Iterable[tuple]) -> float:
+def inner_product(transport: Transport, pairs: Iterable[tuple]) -> float:
     """The sum of products a * b of pairs of arrays over all processes, which call it together.
 
     Arrays with fewer than two axes are the same on all processes and count once.

@@ -33,7 +33,9 @@ PR_SET_PDEATHSIG = 1
 
 def main(size: int, command: list[str]) -> int:
     """Start `size` processes and wait for them; returns 0, or the exit code of the first that failed."""
-    parent, received_signals, ranks = os.getppid(), [], {}
+    parent = os.getppid()
+    received_signals: list[int] = []
+    ranks: dict[int, subprocess.Popen] = {}
     for number in (*FORWARDED_SIGNALS, FAILURE_SIGNAL):
         signal.signal(number, lambda number, frame: received_signals.append(number))
     variables = {
@@ -46,8 +48,7 @@ def main(size: int, command: list[str]) -> int:
     try:
         for rank in range(size):
             environ = os.environ | variables | {"no_proxy": no_proxy, RANK_VARIABLE: str(rank)}
-            options = {"stdin": subprocess.DEVNULL, "preexec_fn": end_with_parent}
-            ranks[rank] = subprocess.Popen(command, env=environ, **options)
+            ranks[rank] = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
         return wait_for_ranks(ranks, received_signals, parent)
     finally:
         for process in ranks.values():
@@ -66,17 +67,17 @@ def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[in
         alive = [process for process in ranks.values() if process.poll() is None]
         codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
         if codes and first_failed_rank is None:
-            first_failed_rank = min(codes, key=codes.get)  # killed processes have negative codes
+            first_failed_rank = min(codes, key=lambda rank: codes[rank])  # killed processes have negative codes
             deadline = time.monotonic() + GRACE_SECONDS
-        if codes and (min(codes.values()) < 0 or (alive and time.monotonic() > deadline)):
-            code = codes[first_failed_rank]
+        code = 0 if first_failed_rank is None else codes[first_failed_rank]
+        if code and (min(codes.values()) < 0 or (alive and time.monotonic() > deadline)):
             how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
             print(RANK_ENDED_LINE.format(rank=first_failed_rank, how=how), file=sys.stderr, flush=True)
             return abs(code)
         if not alive:
-            return codes.get(first_failed_rank, 0)
+            return code
         if FAILURE_SIGNAL in signals or (signals and stopping) or os.getppid() != parent:
-            return codes.get(first_failed_rank, signal.SIGKILL)
+            return code or signal.SIGKILL
         for number in signals:
             stopping = True
             for process in alive:

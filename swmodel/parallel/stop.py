@@ -14,23 +14,27 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import EXIT_STOPPED, Stopped
 from .environment import program_start_time
 
+if TYPE_CHECKING:
+    from .transport.transport import Transport
+
 log = logging.getLogger(__name__)
 
-#: The signals that stop a run; if ranks received different ones, the larger number counts. Two more codes mean that the
-#: wall-clock limit is near, and that a rank cannot write its files.
+#: The signals that stop a run, and the codes with which a rank reports that the wall-clock limit is near or that it
+#: cannot write its files. Of the signals and codes of all ranks the largest number counts.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
 #: Signals within this time, s, count as one, because a terminal sends SIGINT to mpiexec and the ranks, and mpiexec
 #: forwards it.
 SAME_REQUEST_SECONDS = 1.0
-#: Assumed time of a restart file until one has been written, and time reserved for exiting: each is ..._FRACTION of the
-#: wall-clock limit, but at most MAX_..._SECONDS.
+#: Assumed time to write a restart file until one has been written, and time reserved for exiting: each is ..._FRACTION
+#: of the wall-clock limit, but at most MAX_..._SECONDS.
 RESTART_FRACTION, MAX_RESTART_SECONDS = 0.05, 30.0
 EXIT_FRACTION, MAX_EXIT_SECONDS = 0.1, 10.0
 #: Time, s, that a task with nothing to save gets to end after a signal.
@@ -52,7 +56,8 @@ class StopRequests:
         self.walltime_seconds, self.min_chunks = walltime_seconds, min_chunks
         self.restart_seconds = min(MAX_RESTART_SECONDS, RESTART_FRACTION * (walltime_seconds or 0))
         self.received_signal, self._first_signal_time = 0, 0.0
-        self._last_check_time, self._longest_chunk_seconds = None, 0.0
+        self._last_check_time: float | None = None
+        self._longest_chunk_seconds = 0.0
         self._n_checks, self._limit_before_min_chunks = 0, False
 
     def __enter__(self):
@@ -68,7 +73,7 @@ class StopRequests:
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
 
-    def reason(self, transport, files_failed: bool = False) -> str | None:
+    def reason(self, transport: Transport, files_failed: bool = False) -> str | None:
         """The reason to stop, to follow the words "stopped by", or None; all ranks call it together.
 
         `files_failed`: whether this rank cannot write its files; the `flush` of the files then raises the error on all
@@ -80,6 +85,7 @@ class StopRequests:
         if code == FILES_FAILED_CODE:
             return "a failure to write files"
         if code == WALLTIME_CODE:
+            assert self.walltime_seconds is not None  # only a limit gives this code
             return f"the wall-clock limit of {format_duration(self.walltime_seconds)}"
         return signal.Signals(code).name if code else None
 
@@ -95,7 +101,7 @@ class StopRequests:
     def _check_limit(self) -> bool:
         """Whether another chunk as long as the longest so far would not leave time for two restart files and the exit.
 
-        False before `min_chunks` chunks. Only rank 0 calls it, once after each chunk.
+        False before `min_chunks` chunks. Only rank 0 calls it, once before each chunk.
         """
         if self.walltime_seconds is None:
             return False
@@ -125,7 +131,7 @@ def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], N
 
     A thread does this, because Python calls signal handlers only between two bytecode instructions of the main thread,
     and one of these may compile or compute for much longer. If `stop_requests` already has a signal, `end_process` is
-    called at once.
+    called at once. Only the main thread may enter the context.
     """
     if stop_requests.received_signal:
         end_process(stop_requests.received_signal)

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 from ..errors import EXIT_INTERNAL
 from . import spawn
@@ -37,7 +38,7 @@ def exit_if_start_hangs():
 
     It is for calls that block Python; MPI_Init, for example, waits for ever for a process that ended before calling it.
     """
-    faulthandler.dump_traceback_later(START_TIMEOUT_SECONDS, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(START_TIMEOUT_SECONDS, exit=True, file=2)
     try:
         yield
     finally:
@@ -133,7 +134,8 @@ class Watchdog:
 
 def innermost_function(thread: int) -> str:
     """The innermost function of a thread, in this package if possible, with file and line."""
-    frame = innermost = sys._current_frames()[thread]
+    innermost = sys._current_frames()[thread]
+    frame: FrameType | None = innermost
     while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE_FOLDER):
         frame = frame.f_back
     code = (frame or innermost).f_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 
@@ -15,13 +16,14 @@ class Worker:
 
     def __init__(self, name: str):
         self.name = name
-        self._calls, self._thread = SimpleQueue(), None
+        self._calls: SimpleQueue[tuple[Future, Callable, tuple] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def submit(self, function, *arguments) -> Future:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
             self._thread.start()
-        future = Future()
+        future: Future = Future()
         self._calls.put((future, function, arguments))
         return future
 

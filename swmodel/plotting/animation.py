@@ -8,16 +8,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import matplotlib as mpl
 import netCDF4
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.figure import Figure
 
+from ..errors import FilesError
+from ..files.draft import DRAFT_SUFFIX, atomic_write
 from . import style
 from .dataset import PlotError, find_data_file, find_record, open_data, record_times
 from .derived import choose_fields, has_records, read_displayed_field
-from .files import atomic_write, default_output
+from .files import default_output
 from .ground import ground_legend
 from .overlays import NO_OVERLAYS, Overlays, draw_layers
 from .panels import draw_panels, write_caption
@@ -25,7 +28,7 @@ from .style import RUN_RANGE, ColourRange
 from .titles import make_title_formatter
 
 log = logging.getLogger(__name__)
-logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # `atomic_write` reports ffmpeg's last line
+logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # `animate` reports ffmpeg's last line
 
 #: Dots per inch; a frame is about 1100 pixels wide.
 FRAME_DPI = 160
@@ -72,10 +75,15 @@ def animate(
         target, writer = choose_writer(Path(output or default_output(file, name, ".mp4", member)), fps)
         with (
             mpl.rc_context({**style.RC_PARAMS, "animation.ffmpeg_path": find_ffmpeg() or "ffmpeg"}),
-            atomic_write(target) as temporary,
+            atomic_write(target, DRAFT_SUFFIX + target.suffix) as draft,
         ):
             figure, show_record = make_animation(data, name, member, colour_range, overlays)
-            write_frames(writer, temporary, figure, show_record, record_times(data).size)
+            try:
+                write_frames(writer, draft, figure, show_record, record_times(data).size)
+            except CalledProcessError as error:
+                message = (error.stderr or "").strip() or f"exit code {error.returncode}"
+                reason = message.splitlines()[-1].rpartition("] ")[2].rstrip(".")
+                raise FilesError(f"{target} cannot be written: ffmpeg: {reason}") from None
     return target
 
 
@@ -133,9 +141,10 @@ def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     if target.suffix == ".mp4" and find_ffmpeg() is None:
         target = target.with_suffix(".gif")
         log.warning("ffmpeg, which writes MP4, is missing; writing %s (pip install imageio-ffmpeg adds it)", target)
+    # The stubs of both writers demand an integer, but fractions are valid, too.
     if target.suffix == ".gif":
-        return target, PillowWriter(fps=fps)
-    return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])
+        return target, PillowWriter(fps=fps)  # type: ignore[arg-type]
+    return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])  # type: ignore[arg-type]
 
 
 def find_ffmpeg() -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import netCDF4
 import numpy as np
 from matplotlib.collections import LineCollection
@@ -52,9 +54,9 @@ def make_barrier_layers(data: netCDF4.Dataset) -> list:
         return []
 
     def draw(maps):
-        options = {"colors": style.BARRIER_COLOUR, "linewidths": 1.4, "capstyle": "round"}
+        options: dict[str, Any] = {"colors": style.BARRIER_COLOUR, "linewidths": 1.4, "capstyle": "round"}
         for axes_of_map in maps:
-            axes_of_map.add_collection(LineCollection(barrier_segments(data, field_map), **options), autolim=False)
+            axes_of_map.add_collection(LineCollection([*barrier_segments(data, field_map)], **options), autolim=False)
         return lambda record: None
 
     return [(BARRIER_LABEL, draw)]

@@ -79,17 +79,17 @@ def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.M
     has_time = variable.dimensions[0] == "time"
     if has_time and not len(variable):
         return np.ma.empty(0)
-    record = record % len(variable) if has_time else None
+    index = record % len(variable) if has_time else None
     expected_checksum = None if has_time else getattr(variable, checksums.ATTRIBUTE, None)
     try:
-        if has_time and name in checksummed_names:
-            expected_checksum = checksums_variable[record][checksummed_names.index(name)]
-        values = variable[record] if has_time else variable[...]
+        if checksums_variable is not None and has_time and name in checksummed_names:
+            expected_checksum = checksums_variable[index][checksummed_names.index(name)]
+        values = variable[index] if has_time else variable[...]
         is_damaged = expected_checksum is not None and checksums.crc32(np.ma.getdata(values)) != expected_checksum
     except (OSError, RuntimeError):
         is_damaged = True
     if is_damaged:
-        raise FilesError(f"{data.filepath()}: damaged: {guard.describe_damaged_part(name, record)}")
+        raise FilesError(f"{data.filepath()}: damaged: {guard.describe_damaged_part(name, index)}")
     return values
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import netCDF4
 import numpy as np
@@ -31,6 +32,13 @@ from .dataset import (
 )
 from .field_map import LOCATIONS, FieldMap, add_halo, make_map, open_boundary_sides, read_map, to_picture_components
 from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
+
+if TYPE_CHECKING:
+    from ..ocean.grid import Grid
+    from ..ocean.option import Section
+    from ..ocean.patch import Patch
+
+Options = TypeVar("Options", bound="Section")
 
 #: The default picture shows the first two of these fields that exist and are not zero everywhere.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "u", "v", "q", "h")
@@ -176,7 +184,7 @@ def read_grid_options(config: dict) -> GridOptions:
     return make_options(GridOptions, config["grid"]).with_cell_sizes()
 
 
-def make_options(options_class: type, section: dict):
+def make_options(options_class: type[Options], section: dict) -> Options:
     """The options of a section of the configuration, leaving out tracers and keys that this version does not know."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}
     return options_class(
@@ -206,7 +214,7 @@ def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None
     return make_map(data, variable.name, long_name, variable.units, values, *LOCATIONS[variable.location])
 
 
-def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
+def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, Grid]:
     """The State, with a halo of one cell, and the Grid, as Patches; fields that the file lacks are zero."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
@@ -221,13 +229,11 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
 
     depth = np.ma.filled(read_verified(data, "depth"), 0).astype(dtype)
     h = read_or_zero("eta") + depth if "h" not in names and "eta" in names else read_or_zero("h")
-    wet_mask, *boundary_water_masks = read_water_masks(data)
-    grid_fields = {
-        name: mask.astype(dtype)
-        for name, mask in grid_masks(wet_mask, config["physics"]["slip"], boundary_water_masks).items()
-    }
-    grid_fields |= {f"open_{face}": grid_fields[f"open_{face}"] + grid_fields[f"open_boundary_{face}"] for face in "uv"}
-    grid_fields = {name: Patch(values, (-1, -1)) for name, values in grid_fields.items()}
+    wet_mask, boundary_x, boundary_y = read_water_masks(data)
+    masks = grid_masks(wet_mask, config["physics"]["slip"], (boundary_x, boundary_y))
+    masks = {name: mask.astype(dtype) for name, mask in masks.items()}
+    masks |= {f"open_{face}": masks[f"open_{face}"] + masks[f"open_boundary_{face}"] for face in "uv"}
+    grid_fields: dict[str, Any] = {name: Patch(values, (-1, -1)) for name, values in masks.items()}
     grid_fields |= {"f": Patch(read_or_zero("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
     cell_sizes = cast_floats(metrics(read_grid_options(config), range(-1, len(depth) + 1)), dtype)
     grid = Grid(**grid_fields, **{name: as_patches(places, 1) for name, places in cell_sizes.items()})
@@ -235,7 +241,7 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
     return State(*fields), grid
 
 
-def read_water_masks(data: netCDF4.Dataset) -> list:
+def read_water_masks(data: netCDF4.Dataset) -> tuple[Patch, Patch, Patch]:
     """Three masks of water: inside, at western and eastern, and at southern and northern open boundaries.
 
     They are 1 on that water and 0 elsewhere, also beyond walls. They are Patches with one more cell in the north and
@@ -248,5 +254,8 @@ def read_water_masks(data: netCDF4.Dataset) -> list:
     in_boundary_columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in boundaries]] = 1
     in_boundary_rows[[number for side, number in (("south", 0), ("north", -1)) if side in boundaries]] = 1
     inside = 1 - np.maximum(in_boundary_rows, in_boundary_columns)
-    masks = (mask * region for region in (inside, in_boundary_columns, in_boundary_rows))
-    return [Patch(add_halo(data, region_mask, 2), (-1, -1)) for region_mask in masks]
+
+    def water_in(region: np.ndarray) -> Patch:
+        return Patch(add_halo(data, mask * region, 2), (-1, -1))
+
+    return water_in(inside), water_in(in_boundary_columns), water_in(in_boundary_rows)

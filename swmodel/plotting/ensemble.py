@@ -33,7 +33,8 @@ def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour
     figure = style.NotebookFigure(
         figsize=(2 * (MAP_WIDTH_INCHES + 1.1), height + CURVES_HEIGHT_INCHES), layout="constrained"
     )
-    maps_figure, curves_figure = figure.subfigures(2, 1, height_ratios=[height, CURVES_HEIGHT_INCHES])
+    height_ratios = [height, CURVES_HEIGHT_INCHES]
+    maps_figure, curves_figure = figure.subfigures(2, 1, squeeze=False, height_ratios=height_ratios)[:, 0]
     field_styles = style.make_styles(data, maps, [record], None, colour_range)
     for axes, field_map, field_style in zip(maps_figure.subplots(1, 2, sharey=True), maps, field_styles, strict=True):
         add_map(axes, field_map, field_style, MAP_WIDTH_INCHES)

@@ -96,19 +96,19 @@ def max_floodable_height(ground: FieldMap) -> float:
 
 def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
     """The caption, at most one line, for the colours of the ground that maps show, or with `any_record` may show."""
-    maps = [field for field in maps if field.ground and not field.is_drawn_as_line]
-    heights = np.concatenate([np.empty(0), *(visible_ground_heights(field, any_record) for field in maps)])
+    shown = [(field, field.ground) for field in maps if field.ground and not field.is_drawn_as_line]
+    heights = np.concatenate([np.empty(0), *(visible_ground_heights(*each, any_record) for each in shown)])
     parts = ["green below 0 m"] * bool((heights < 0).any())
     if (heights >= 0).any():
-        parts.insert(0, f"0 m (light) to {max_floodable_height(maps[0].ground):.3g} m (dark)")
-    if any((np.ma.filled(field.ground.values, 0.0) >= 0.5 * PERMANENT_LAND_HEIGHT).any() for field in maps):
+        parts.insert(0, f"0 m (light) to {max_floodable_height(shown[0][1]):.3g} m (dark)")
+    if any((np.ma.filled(ground.values, 0.0) >= 0.5 * PERMANENT_LAND_HEIGHT).any() for _, ground in shown):
         parts.append("grey: never floods")
     return [f"dry ground: {'; '.join(parts)}"] if parts else []
 
 
-def visible_ground_heights(field: FieldMap, any_record: bool) -> np.ndarray:
+def visible_ground_heights(field: FieldMap, ground: FieldMap, any_record: bool) -> np.ndarray:
     """The heights, m, of floodable ground that a map shows; with `any_record`, of all floodable ground."""
-    hidden = np.ma.getmaskarray(field.ground.values)
+    hidden = np.ma.getmaskarray(ground.values)
     hidden = hidden if is_hidden_by_ground(field.name) else hidden | ~np.ma.getmaskarray(field.values)
-    heights = np.ma.getdata(field.ground.values)
+    heights = np.ma.getdata(ground.values)
     return heights[(heights < 0.5 * PERMANENT_LAND_HEIGHT) & (any_record | ~hidden)]

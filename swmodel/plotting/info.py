@@ -52,12 +52,13 @@ def describe_results(path) -> str:
     summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
     for name, text in list_facts(path, file, examine_run_files(path, file)):
         summary.add_row(name, text)
-    console = Console(file=io.StringIO(), width=TEXT_WIDTH, highlight=False, markup=False, no_color=True)
+    output = io.StringIO()
+    console = Console(file=output, width=TEXT_WIDTH, highlight=False, markup=False, no_color=True)
     console.print(path, "", summary, sep="\n")
     if file:
         with open_netcdf_or_zarr(file) as data:
             console.print("", field_table(data), sep="\n")
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
 def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import netCDF4
@@ -161,7 +162,7 @@ def draw_sensitivities(data: netCDF4.Dataset, names, colour_range: ColourRange, 
     figure = draw_maps(data, maps, [caption], colour_range=colour_range, overlays=overlays)
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
     x, y = (each / maps[0].axis_unit[0] for each in wrap_to_domain(maps[0], *to_picture_positions(data, x, y)))
-    line_style = {"color": style.DARK_GREY, "linewidth": 1.2, "path_effects": style.WHITE_OUTLINE}
+    line_style: dict[str, Any] = {"color": style.DARK_GREY, "linewidth": 1.2, "path_effects": style.WHITE_OUTLINE}
     line_style |= {"scalex": False, "scaley": False}
     line_style |= {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
@@ -221,11 +222,11 @@ def plot_grid(file) -> Path:
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)
         rows, columns = np.nonzero(np.ma.filled(closed, 0))
-        positions = wrap_to_domain(depth, *to_picture_positions(data, data["x_c"][:][columns], data["y_c"][:][rows]))
-        positions = [each / depth.axis_unit[0] for each in positions]
+        places = to_picture_positions(data, data["x_c"][:][columns], data["y_c"][:][rows])
+        x, y = (each / depth.axis_unit[0] for each in wrap_to_domain(depth, *places))
         mark = "" if depth.is_drawn_as_line else "red: "
         closed_cells_text = f"; {mark}{rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = draw_maps(data, [depth], [f"{file.name}{closed_cells_text}"])
         if not depth.is_drawn_as_line:
-            figure.axes[0].scatter(*positions, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)
+            figure.axes[0].scatter(x, y, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)
         return save_figure(figure, file.with_suffix(".png"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import netCDF4
@@ -83,7 +84,7 @@ def draw_maxima(
     figure, _ = draw_panels(maps, field_styles, [*caption, *(legend for legend, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
         if arrival and levels.size:
-            options = {"colors": style.DARK_GREY, "linewidths": 0.6}
+            options: dict[str, Any] = {"colors": style.DARK_GREY, "linewidths": 0.6}
             isochrones = axes.contour(*arrival.axis_positions, arrival.values / unit_seconds, levels, **options)
             isochrones.set_path_effects(style.WHITE_OUTLINE)
             label_contours(axes, isochrones)

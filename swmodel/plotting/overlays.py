@@ -62,7 +62,8 @@ class Overlays:
     @property
     def field_names(self) -> list[str]:
         """Names of the fields that contours and arrows show; "speed" stands for the current."""
-        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS.components] * self.wind
+        contours = [self.contours] if self.contours else []
+        return contours + ["speed"] * self.arrows + [*WIND_ARROWS.components] * self.wind
 
     def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
         """The layers to draw; the fields in `records` set the values of contours and the length of arrows."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator, ScalarFormatter
 
 from . import style
@@ -21,7 +23,7 @@ MIN_ASPECT, MAX_ASPECT = 0.25, 2.0
 LABELS_WIDTH_INCHES, LABELS_HEIGHT_INCHES = 1.4, 0.4
 #: Height of a line of a caption, inches, and the style of captions.
 CAPTION_LINE_INCHES = 0.16
-CAPTION_STYLE = {
+CAPTION_STYLE: dict[str, Any] = {
     "x": 0.01,
     "ha": "left",
     "color": style.MID_GREY,
@@ -51,9 +53,9 @@ def draw_panels(
     columns, width, height = layout_panels(field_maps)
     rows, show_functions = -(-len(field_maps) // columns), []
     figure = style.NotebookFigure(
-        figsize=(columns * (width + LABELS_WIDTH_INCHES), rows * (height + LABELS_HEIGHT_INCHES)), layout="constrained"
+        figsize=(columns * (width + LABELS_WIDTH_INCHES), rows * (height + LABELS_HEIGHT_INCHES)),
+        layout=ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0),
     )
-    figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     write_caption(figure, caption)
     for number, (field_map, field_style) in enumerate(zip(field_maps, field_styles, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
@@ -65,8 +67,8 @@ def draw_panels(
         axes.yaxis.label.set_visible(has_y_label)
     for _ in range(2):  # resize the figure until the panels have the intended size
         figure.draw_without_rendering()
-        missing_inches = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
-        figure.set_size_inches(figure.get_size_inches() + missing_inches * (columns, rows))
+        missing_inches = np.array([width, height]) - np.divide(figure.axes[0].get_window_extent().size, figure.dpi)
+        figure.set_size_inches(*(figure.get_size_inches() + missing_inches * (columns, rows)))
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure, show_functions

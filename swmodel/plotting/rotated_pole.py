@@ -31,7 +31,11 @@ class MapPoints(NamedTuple):
 
 
 def make_map_points(
-    pole: tuple[float, float], centres: tuple, water_mask: np.ndarray, x: np.ndarray, y: np.ndarray
+    pole: tuple[float, float],
+    centres: tuple[np.ndarray, np.ndarray],
+    water_mask: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
 ) -> MapPoints:
     """The points of a map that contains all cells with water.
 

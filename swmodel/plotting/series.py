@@ -12,7 +12,8 @@ import netCDF4
 import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import Locator, MaxNLocator
 
 from ..errors import suggest
 from ..files.run_folder import DIAGNOSTICS, SECTIONS, STATIONS
@@ -184,17 +185,17 @@ def format_depth(depth: float) -> str:
 def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> list[str]:
     """Positions of sites as text, from the coordinates whose names begin with `prefix`."""
     is_geographic = f"{prefix}lon" in data.variables
-    pairs = zip(*(data[prefix + axis][indices] for axis in (("lon", "lat") if is_geographic else "xy")), strict=True)
+    names = ("lon", "lat") if is_geographic else ("x", "y")
+    pairs = [*zip(*(data[prefix + name][indices] for name in names), strict=True)]
     if is_geographic:
         return [f"{format_degrees(lon, 'EW')} {format_degrees(lat, 'NS')}" for lon, lat in pairs]
-    pairs = [*pairs]
     size, unit = length_unit(float(np.abs(pairs).max()))
     return [f"x = {x / size:.6g} {unit}, y = {y / size:.6g} {unit}" for x, y in pairs]
 
 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
     """A figure with a hodograph for each site: the path of the tip of the current vector, with a dot at its start."""
-    (u, *u_label), (v, *v_label) = (read_sites(data[name], list(indices)) for name in "uv")
+    (u, u_name, u_units), (v, v_name, v_units) = (read_sites(data[name], list(indices)) for name in "uv")
     max_speed = float(np.nanmax(np.abs([u, v]), initial=np.finfo(float).tiny))
     exponent = style.power_of_ten(max_speed)
     limit = 1.1 * max_speed * 10.0**-exponent
@@ -211,7 +212,7 @@ def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Seque
         axes.plot(current[0][:1], current[1][:1], "o", color=style.LINE_COLOUR, markersize=4)
         axes.set_title(title.replace(": ", "\n", 1), loc="left", fontsize=8)
         axes.set(xlim=(-limit, limit), ylim=(-limit, limit), box_aspect=1)
-        axes.set(xlabel=style.axis_label(*u_label, exponent), ylabel=style.axis_label(*v_label, exponent))
+        axes.set(xlabel=style.axis_label(u_name, u_units, exponent), ylabel=style.axis_label(v_name, v_units, exponent))
         axes.label_outer()
     return figure
 
@@ -231,7 +232,7 @@ def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, co
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-        locator = MaxNLocator(max_ticks, steps=TICK_STEPS)
+        locator: Locator = MaxNLocator(max_ticks, steps=TICK_STEPS)
         if has_date_axis:
             locator = AutoDateLocator(minticks=2, maxticks=max_ticks)
             axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
@@ -244,7 +245,7 @@ def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, co
 
 
 def make_captioned_figure(width: float, height: float, caption: str) -> Figure:
-    figure = style.NotebookFigure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
+    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.05)
+    figure = style.NotebookFigure(figsize=(width, height), layout=layout)
     write_caption(figure, [caption])
     return figure

@@ -12,6 +12,7 @@ import netCDF4
 import numpy as np
 
 from ..config.loading.load import from_toml
+from ..files.draft import atomic_write
 from ..files.output.domain_series import define_spectra, define_wavenumbers
 from ..files.output.metadata import define_time, history_line
 from ..files.run_folder import SNAPSHOT_FILES
@@ -31,7 +32,7 @@ from .dataset import (
     record_times,
     tracer_names,
 )
-from .files import atomic_write, save_figure
+from .files import save_figure
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ def spectra(
         if record is not None or time is not None or not records:
             records = [find_record(data, -1 if record is None else record, time)]
         spectra_of_records = [compute_record_spectra(data, number, names, budget) for number in records]
-        with atomic_write(target) as temporary, netCDF4.Dataset(temporary, "w") as dataset:
+        with atomic_write(target) as draft, netCDF4.Dataset(draft, "w") as dataset:
             write_spectra(dataset, data, records, spectra_of_records, names, mean, command_line)
     with open_data(target) as dataset, mpl.rc_context(style.RC_PARAMS):
         try:
@@ -174,7 +175,8 @@ def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
     static, params = (as_patches(each, static_halo) for each in setup.static(whole_block, static_halo))
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.block_values(whole_block.shape)
-    named_fields = zip(scheme.state_type._fields[3:], fields[3:], strict=True)
+    state_names: tuple[str, ...] = scheme.state_type._fields
+    named_fields = zip(state_names[3:], fields[3:], strict=True)
     fields[3:] = [c * fields[0] if name.endswith(CONTENT_SUFFIX) else c for name, c in named_fields]
     state = scheme.state_type(*(Patch(np.pad(field, halo, mode="wrap"), (-halo, -halo)) for field in fields))
     return state, static, budget(state, Instant(np.int32(data["step"][record])), static, params, scheme)

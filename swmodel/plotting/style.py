@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import product
+from itertools import chain, product
+from typing import Any
 
 import cmocean
 import netCDF4
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from ..ocean.table import VARIABLES
 from .dataset import PlotError
@@ -45,8 +46,9 @@ ONE_SIDED_FRACTION = 0.25
 
 LAND_COLOUR = "0.78"
 #: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND_COLOUR where it never floods.
-GROUND_COLOURMAP = LinearSegmentedColormap.from_list("ground", ["#f3ead6", "#d9c6a5", "#b59a78"])
-GROUND_COLOURMAP = GROUND_COLOURMAP.with_extremes(under="#cdd3b2", over=LAND_COLOUR, bad=(0, 0, 0, 0))
+GROUND_COLOURMAP = LinearSegmentedColormap.from_list("ground", ["#f3ead6", "#d9c6a5", "#b59a78"]).with_extremes(
+    under="#cdd3b2", over=LAND_COLOUR, bad=(0, 0, 0, 0)
+)
 #: Colours of the ground below lines, and of water where a field has no value.
 BED_COLOUR, WATER_COLOUR = "#d9c6a5", "#dfe9f0"
 DARK_GREY = "0.15"
@@ -59,10 +61,10 @@ TRACK_COLOUR, WIND_COLOUR = DARK_GREY, "#7a0177"
 #: The colour of barriers.
 BARRIER_COLOUR = "#e66101"
 #: A light outline that makes lines readable on dark colours.
-WHITE_OUTLINE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
+WHITE_OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
 #: The fonts and lines of all figures, for `matplotlib.rc_context`.
-RC_PARAMS = {
+RC_PARAMS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 8.5,
     "pdf.fonttype": 42,
@@ -176,7 +178,7 @@ class FieldStyle:
             are no values; None: round values.
     """
 
-    colormap: object
+    colormap: Colormap
     limits: tuple[float, float]
     exponent: int
     extend: str
@@ -225,9 +227,10 @@ def make_style(fields: Iterable[FieldMap], ends: tuple[float | None, float | Non
         fields: an iterator over many fields needs little memory, because only the first is kept.
         ends: fixed values at the lower and upper end of the colours; None: chosen from the fields.
     """
-    first, names, lower, upper, is_empty = None, set(), np.inf, -np.inf, True
-    for field in fields:
-        first, is_empty = first or field, is_empty and not field.values.count()
+    fields, names, is_empty = iter(fields), set(), True
+    first, lower, upper = next(fields), np.full(4, np.inf), np.full(4, -np.inf)
+    for field in chain([first], fields):
+        is_empty = is_empty and not field.values.count()
         names.add(field.name.removesuffix("_mean"))
         limits = limits_by_kind(field.values)
         lower, upper = np.minimum(lower, limits[:, 0]), np.maximum(upper, limits[:, 1])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import netCDF4
 import numpy as np
+from cftime import num2date
 
 from ..files.run_folder import CONFIG
 from .dataset import read_configuration, record_times
@@ -50,7 +51,7 @@ def make_date_formatter(data: netCDF4.Dataset) -> Callable[[int], str] | None:
     units, calendar = time.units, getattr(time, "calendar", "standard")
     in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
     step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
-    return lambda record: netCDF4.num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
+    return lambda record: num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
 
 
 def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
@@ -58,7 +59,7 @@ def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
     times, time = record_times(data), data["time"]
     if has_dates(data):
         calendar = getattr(time, "calendar", "standard")
-        date_values = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
+        date_values = num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
         if isinstance(date_values[-1], datetime):  # cftime dates of other calendars are not drawn
             return date_values, f"time (UTC) from {date_values[0]:%Y-%m-%d}"
     unit_seconds, unit = time_unit(float(times[-1]))

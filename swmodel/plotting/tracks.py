@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -50,8 +51,8 @@ def make_track_layer(data: netCDF4.Dataset):
     map_size = np.array([east - west, north - south])
 
     def draw(maps):
-        line_options = {"colors": style.DARK_GREY, "linewidths": 0.6, "path_effects": style.WHITE_OUTLINE}
-        lines = [axes.add_collection(LineCollection([], **line_options), autolim=False) for axes in maps]
+        options: dict[str, Any] = {"colors": style.DARK_GREY, "linewidths": 0.6, "path_effects": style.WHITE_OUTLINE}
+        lines = [axes.add_collection(LineCollection([], **options), autolim=False) for axes in maps]
         dots = [
             axes.plot([], [], ".", markersize=3, color=style.DARK_GREY, path_effects=style.WHITE_OUTLINE)[0]
             for axes in maps

@@ -14,7 +14,10 @@ PASSED_COLOUR, FAILED_COLOUR = "#2166ac", "#b2182b"
 
 
 def draw_comparisons(comparisons_by_test: dict) -> Figure:
-    """The figure: a row for each test, with a point for each Comparison at its difference over its tolerance."""
+    """The figure: a row for each test, with a point for each Comparison at its difference over its tolerance.
+
+    `comparisons_by_test`: {name of a test: its Comparisons}.
+    """
     with mpl.rc_context(style.RC_PARAMS):
         figure = style.NotebookFigure(
             figsize=(WIDTH_INCHES, ROW_INCHES * len(comparisons_by_test) + 0.9), layout="constrained"

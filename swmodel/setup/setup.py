@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Setup:
         """The parameter vectors of the user terms, by name of the term."""
         return self.config.python._parameters
 
-    def with_config(self, config) -> Setup:
+    def with_config(self, config: Config) -> Setup:
         """The Setup of another configuration with the same terms, such as the resolved one."""
         return replace(self, config=config)
 
@@ -79,8 +79,12 @@ class Setup:
             raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
         term_names = {name: TERM_OF[coefficient] for name, coefficient in coefficient_of.items()}
         scheme = self.scheme.with_terms([owner for owner in term_names.values() if not TERMS[owner].is_active])
-        terms_with_unused = (term for term in scheme.active_terms if term.unused_coefficients)
-        unused = {name for term in terms_with_unused for name in term.unused_coefficients(self.config)}
+        unused = {
+            name
+            for term in scheme.active_terms
+            if term.unused_coefficients
+            for name in term.unused_coefficients(self.config)
+        }
         for name, term_name in term_names.items():
             if term_name not in scheme.term_names or coefficient_of[name] in unused:
                 raise UsageError(f"{name}: has no effect in this run; see the section [{term_name}]")
@@ -94,15 +98,13 @@ class Setup:
         wet = Patch(fields.wet_mask(config, *one_cell_more), (0, 0))
         west_east, south_north = fields.boundary_water_masks(config, *one_cell_more)
         boundary_cells = Patch(west_east, (0, 0)), Patch(south_north, (0, 0))
-        barriers = tuple(Patch(barrier_mask(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
+        barrier_u, barrier_v = (Patch(barrier_mask(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
+        masks: dict[str, Any] = grid_masks(wet, config.physics.slip, boundary_cells, (barrier_u, barrier_v))
         static = Grid(
             **metrics(config.grid, rows),
             f=coriolis(config, rows, columns),
             depth=fields.evaluate(config, "depth", rows, columns),
-            **{
-                name: mask[: len(rows), : len(columns)]
-                for name, mask in grid_masks(wet, config.physics.slip, boundary_cells, barriers).items()
-            },
+            **{name: mask[: len(rows), : len(columns)] for name, mask in masks.items()},
         )
         return cast_floats(static, self.dtype)
 
@@ -136,8 +138,11 @@ class Setup:
     def params_of_time_step(self, substeps: int) -> dict[str, np.ndarray]:
         """The numbers among the `params` that depend on the time step, [1, 1], for steps of dt / substeps."""
         time = self.config.time.model_copy(update={"dt": self.dt / substeps})
-        config, values = self.config.model_copy(update={"time": time}), {}
-        for term in (term for term in self.scheme.active_terms if term.build):
+        config = self.config.model_copy(update={"time": time})
+        values: dict[str, np.ndarray] = {}
+        for term in self.scheme.active_terms:
+            if term.build is None:
+                continue
             names = {row.name for row in term.fields if not row.location}
             built = term.build(config, np.arange(1), np.arange(1))
             values |= {name: value for name, value in built.items() if name in names}
@@ -182,7 +187,7 @@ class Setup:
         return self.scheme.state_type(**{name: np.ascontiguousarray(field) for name, field in whole_fields.items()})
 
 
-def setup_of(config) -> Setup:
+def setup_of(config: Config) -> Setup:
     """The Setup of a configuration, which may be unresolved."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     is_forward_backward = isinstance(method_of_options(config.time), ForwardBackward)
@@ -199,7 +204,7 @@ def method_of_options(time) -> Method:
     return method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
 
 
-def is_active(config, term: Term) -> bool:
+def is_active(config: Config, term: Term) -> bool:
     """Whether a term is switched on by its own section or by a coefficient.
 
     A coefficient switches its term on if it is a field or not zero, or, for a term that acts only in time, if it
@@ -219,7 +224,7 @@ def rows_and_columns(block, halo: int) -> tuple[np.ndarray, ...]:
     return tuple(np.arange(span.start - halo, span.stop + halo) for span in (block.y, block.x))
 
 
-def coriolis(config, rows, columns) -> np.ndarray:
+def coriolis(config: Config, rows, columns) -> np.ndarray:
     """The Coriolis parameter at the corners in these rows and columns, s-1, float64.
 
     It is f0 + beta y, or 2 Omega sin(latitude) if both numbers are zero and points have latitudes. The shape is
@@ -237,5 +242,5 @@ def cast_floats(tree, dtype):
     if isinstance(tree, dict):
         return {name: cast_floats(branch, dtype) for name, branch in tree.items()}
     if isinstance(tree, tuple):
-        return tree._make(cast_floats(branch, dtype) for branch in tree)
+        return type(tree)(*(cast_floats(branch, dtype) for branch in tree))
     return tree.astype(dtype) if tree.dtype.kind == "f" else tree

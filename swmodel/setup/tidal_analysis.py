@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import suggest
 from ..ocean.constituents import DAY_SECONDS, Constituent, constituent_data, constituents_at
 from ..ocean.harmonics import inseparable_pairs
 from ..ocean.terms.tide import date_problem, repetition_problems
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: Number of analysed steps in the shortest period, unless `output.harmonics_every_steps` is set.
 SAMPLES_PER_PERIOD = 40
@@ -23,7 +26,7 @@ class HarmonicAnalysis(NamedTuple):
     steps: range
 
 
-def harmonic_analysis(config) -> HarmonicAnalysis | None:
+def harmonic_analysis(config: Config) -> HarmonicAnalysis | None:
     """The HarmonicAnalysis of a resolved configuration; None if `output.harmonics` is empty."""
     output, dt = config.output, config.time.dt
     if not output.harmonics:
@@ -35,14 +38,14 @@ def harmonic_analysis(config) -> HarmonicAnalysis | None:
     return HarmonicAnalysis(constituents, output.harmonics_fields, range(first_step, config.run.steps + 1, every))
 
 
-def analysed_constituents(config) -> list[Constituent]:
+def analysed_constituents(config: Config) -> list[Constituent]:
     """The constituents of `output.harmonics`, with nodal corrections f and u if the tide of the run has them."""
     only_at_boundaries = config.open_boundaries.sides and not config.tide.constituents
     nodal = config.open_boundaries.nodal if only_at_boundaries else config.tide.nodal
     return constituents_at(config.output.harmonics, config.time.start, nodal)
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     """Problems of the analysis: unknown or repeated names, a wrong date, a series that is too short or too sparse."""
     names, run, time = config.output.harmonics, config.run, config.time
     unknown = [name for name in names if name not in constituent_data()]
@@ -61,7 +64,7 @@ def problems(config) -> Iterator[str]:
         yield from unresolved_constituents(config, run_seconds - (config.output.harmonics_from or 0.0))
 
 
-def unresolved_constituents(config, seconds: float) -> Iterator[str]:
+def unresolved_constituents(config: Config, seconds: float) -> Iterator[str]:
     """Messages about constituents that a series of this length, s, cannot separate, or that are sampled too rarely."""
     constituents = analysed_constituents(config)
     since = " from output.harmonics_from on" if config.output.harmonics_from else ""

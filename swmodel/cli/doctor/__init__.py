@@ -13,7 +13,7 @@ __all__ = ["print_report"]
 
 
 def print_report() -> int:
-    """Print a table of all findings; returns 3 if something required is missing or broken, else 0.
+    """Print all findings in tables; returns 3 if a required package is missing or an installed part fails, else 0.
 
     MPI and the packages for animations may be missing, because the model runs on one process without them.
     """

@@ -56,7 +56,7 @@ def check_packages() -> Iterator[Finding]:
 def tested_jax_range() -> tuple[str, str]:
     """The range of tested JAX versions from pyproject.toml: the first version, and the excluded upper bound."""
     requirement = next(each for each in importlib.metadata.requires("swmodel") or () if re.match("jax[<>=]", each))
-    return re.search(r">=([\d.]+)", requirement)[1], re.search(r"<([\d.]+)", requirement)[1]
+    return re.findall(r">=([\d.]+)", requirement)[0], re.findall(r"<([\d.]+)", requirement)[0]
 
 
 def check_jax_version(version: str) -> Finding:

@@ -90,7 +90,9 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     if not meta["crs"]:
         log_once(f"{path}: names no coordinate reference system; its positions are taken as those of the grid")
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
-    tables, third_coordinates, crests, labels = [], [], [], []
+    tables, third_coordinates = [], []
+    crests: list[float] = []
+    labels: list[str] = []
     for number, shape in enumerate(shapely.from_wkb(geometry), 1):
         label = f"{path}: feature {number}"
         if shape is None or shape.geom_type not in ("LineString", "MultiLineString"):

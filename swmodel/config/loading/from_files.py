@@ -157,11 +157,12 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
         raise ConfigError([f"{path}: its first line must name the columns {' (or '.join(column_lists)})"])
     if not 0 < len(table.rows) <= MAX_TABLES:
         raise ConfigError([f"{path}: has {len(table.rows)} {kind_of_list}; it must have 1 to {MAX_TABLES}"])
-    tables, problems = [], []
+    tables: list[dict[str, float | str]] = []
+    problems: list[str] = []
     for line in table.rows:
         try:
             cells = table.row(line)
-            tables.append({name: cells[name] for name in names} | {key: to_number(cells[key]) for key in pair})
+            tables.append({key: to_number(cells[key]) if key in pair else cells[key] for key in (*names, *pair)})
         except UsageError as error:
             problems.append(str(error))
     if problems:

@@ -6,7 +6,7 @@ The functions of a case that is a Python class or object without a file are reco
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +32,11 @@ from ...setup.setup import Setup
 from .case_file import recorded_case
 from .user_terms import term_checksum
 
+if TYPE_CHECKING:
+    from ..options.model import Config
 
-def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
+
+def add_python_inputs(config: Config, fields: Mapping | None = None, terms: Iterable = ()):
     """The configuration with additional fields and terms from Python. ConfigError: some of them cannot be used.
 
     Args:
@@ -79,7 +82,7 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
     return with_python_inputs(config, field_entries.values(), term_entries.values(), sources, all_terms, parameters)
 
 
-def array_elements(config, array_name: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
+def array_elements(config: Config, array_name: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
     """Pairs of a name and its value; an array [constituent, part, y, x] is split into its elements.
 
     ConfigError: the array has another shape.
@@ -133,7 +136,7 @@ def recorded_config(setup: Setup):
     return with_python_inputs(config, fields.values(), term_entries, sources, python._terms)
 
 
-def without_term_checksums(config):
+def without_term_checksums(config: Config):
     """The configuration as a run records it, without the SHA-256 of its terms."""
     python = config.python
     term_names = [entry.split()[0] for entry in python.terms]

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import ValidationInfo, field_validator
 
 from ...ocean.dates import CALENDARS, format_date, is_valid_date
-from ...ocean.option import Duration, Section, option
+from ...ocean.option import Deferred, Duration, Section, option
 from ...ocean.timestep import STEPPERS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class DryingOptions(Section):
     """Coasts that flood and fall dry; depths may then be negative, the heights of land."""
 
     active: bool = option(False, "", "whether land floods and falls dry")
-    thickness: float | None = option(
+    thickness: Deferred[float] = option(
         None,
         "m",
         "a face closes if water above the higher bed is thinner than this; none: a thousandth of the largest depth, at "
@@ -56,7 +56,7 @@ class TimeOptions(Section):
     """Discretisation in time."""
 
     stepper: StepperName = option("gfb", "", "time stepper")
-    dt: Duration | None = option(None, "s", "time step; none: a round one that divides output.every")
+    dt: Deferred[Duration] = option(None, "s", "time step; none: a round one that divides output.every")
     cfl: float | None = option(
         None,
         "1",

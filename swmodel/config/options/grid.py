@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...ocean import projection
 from ...ocean.coordinates import FULL_CIRCLE_DEGREES
-from ...ocean.option import Section, option
+from ...ocean.option import Deferred, Section, option
 
 #: Largest number of cells along an axis, so that the number of cells of a grid fits in 64 bits.
 MAX_CELLS_PER_AXIS = 10**9
@@ -85,16 +85,16 @@ class GridOptions(Section):
     ny: int = option(
         180, "cells", "cells in y (south to north); or give dy and ly (dlat and north)", ge=1, le=MAX_CELLS_PER_AXIS
     )
-    dx: float | None = option(5e3, "m", "cell size in x (or give lx)", gt=0)
-    dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
+    dx: Deferred[float] = option(5e3, "m", "cell size in x (or give lx)", gt=0)
+    dy: Deferred[float] = option(5e3, "m", "cell size in y (or give ly)", gt=0)
     lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", gt=0)
     ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", gt=0)
-    west: float | None = option(None, "degrees", "longitude of the western edge (latlon); none: 0 if periodic")
-    south: float | None = option(None, "degrees", "latitude of the southern edge (latlon)")
-    dlon: float | None = option(
+    west: Deferred[float] = option(None, "degrees", "longitude of the western edge (latlon); none: 0 if periodic")
+    south: Deferred[float] = option(None, "degrees", "latitude of the southern edge (latlon)")
+    dlon: Deferred[float] = option(
         None, "degrees", "cell size in longitude (latlon; or give east); none: 360 / nx if periodic", gt=0
     )
-    dlat: float | None = option(None, "degrees", "cell size in latitude (latlon; or give north)", gt=0)
+    dlat: Deferred[float] = option(None, "degrees", "cell size in latitude (latlon; or give north)", gt=0)
     east: float | None = option(None, "degrees", "longitude of the eastern edge; dlon is (east - west) / nx")
     north: float | None = option(None, "degrees", "latitude of the northern edge; dlat is (north - south) / ny")
     pole: tuple[float, float] | None = option(
@@ -105,16 +105,16 @@ class GridOptions(Section):
     crs: str | None = option(
         None, "", 'projected coordinate reference system in m of x and y, such as "EPSG:32633" (plane); none: a plane'
     )
-    easting: float | None = option(None, "m", "easting of the western edge (plane with crs)")
-    northing: float | None = option(None, "m", "northing of the southern edge (plane with crs)")
-    radius: float | None = option(
+    easting: Deferred[float] = option(None, "m", "easting of the western edge (plane with crs)")
+    northing: Deferred[float] = option(None, "m", "northing of the southern edge (plane with crs)")
+    radius: Deferred[float] = option(
         None,
         "m",
         f"radius of the sphere (latlon; with crs only for distances on the Earth); none: {EARTH_RADIUS:g}",
         ge=MIN_CELL_SIZE,
         le=MAX_CELL_SIZE,
     )
-    rotation: float | None = option(
+    rotation: Deferred[float] = option(
         None,
         "s-1",
         "rotation rate of the planet (latlon, or crs), f = 2 rotation sin(latitude) where physics.f0 and physics.beta "
@@ -218,7 +218,7 @@ class GridOptions(Section):
         """Edges at or beyond a pole, longitudes that overlap, and periodic ones that are not a full circle."""
         if self.kind == "plane":
             return
-        grid: Any = self.with_cell_sizes()
+        grid = self.with_cell_sizes()
         for key, latitude in {"south": grid.south, "north": grid.south + grid.ny * grid.dlat}.items():
             if abs(latitude) > POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
                 yield (
@@ -245,9 +245,9 @@ class GridOptions(Section):
         if problem := projection.find_problem(self.crs):
             yield "crs", problem
             return
-        grid: Any = self.with_cell_sizes()
+        grid = self.with_cell_sizes()
         east, north = grid.easting + grid.nx * grid.dx, grid.northing + grid.ny * grid.dy
-        if problem := projection.find_problem_of_domain(grid.crs, grid.easting, east, grid.northing, north):
+        if problem := projection.find_problem_of_domain(self.crs, grid.easting, east, grid.northing, north):
             yield "easting", problem
 
     def with_cell_sizes(self) -> GridOptions:

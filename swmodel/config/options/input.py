@@ -60,8 +60,8 @@ class RiverOptions(Section):
     """A river, a source or a drain: a table [[river]]."""
 
     name: PlaceName = option(..., "", "name of the river")
-    lon: float | None = option(None, "degrees", "longitude of its mouth, on a sphere")
-    lat: float | None = option(None, "degrees", "latitude of its mouth, on a sphere")
+    lon: float | None = option(None, "degrees", "longitude of its mouth, on a sphere or projected grid")
+    lat: float | None = option(None, "degrees", "latitude of its mouth, on a sphere or projected grid")
     x: float | None = option(None, "m", "position of its mouth in x, on a plane")
     y: float | None = option(None, "m", "position of its mouth in y, on a plane")
     discharge: float | None = option(

@@ -24,11 +24,21 @@ from .output import OutputOptions, RestartOptions, output_class
 from .physics import PhysicsOptions
 from .run import RunOptions
 
+if TYPE_CHECKING:
+
+    class AnyCase(Case):
+        """A case of any class, with the options and functions of that class."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    AnyCase = Case
+
 
 class BaseConfig(Section):
     """Case, grid and physics. `case` is the case itself, with its options."""
 
-    case: SerializeAsAny[Case] = option(Case, "", "")
+    case: SerializeAsAny[AnyCase] = option(Case, "", "")
     grid: GridOptions = option(GridOptions, "", "")
     physics: PhysicsOptions = option(PhysicsOptions, "", "")
 

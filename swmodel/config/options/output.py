@@ -16,9 +16,9 @@ MaximumName = Literal["eta", "speed", "h"]
 
 if TYPE_CHECKING:
     FieldName: TypeAlias = str
-    DerivedName: TypeAlias = str
+    MeanName: TypeAlias = str
 else:
-    DerivedName = Literal[tuple(OUTPUT_FIELDS)]
+    MeanName = Literal[tuple(OUTPUT_FIELDS)]
     FieldName = Literal[(*OUTPUT_FIELDS, *FORCING)]
 
 
@@ -47,8 +47,8 @@ class StationOptions(Section):
     """A gauge, where eta, u, v and the tracers are written as time series: a table [[station]]."""
 
     name: PlaceName = option(..., "", "name of the station")
-    lon: float | None = option(None, "degrees", "longitude, on a sphere")
-    lat: float | None = option(None, "degrees", "latitude, on a sphere")
+    lon: float | None = option(None, "degrees", "longitude, on a sphere or projected grid")
+    lat: float | None = option(None, "degrees", "latitude, on a sphere or projected grid")
     x: float | None = option(None, "m", "position in x, on a plane")
     y: float | None = option(None, "m", "position in y, on a plane")
 
@@ -65,8 +65,8 @@ class DrifterOptions(Section):
     """A drifter that starts at a position, or a lattice of drifters in a box: a table [[drifters]]."""
 
     at: Position | None = option(None, "", "start of a drifter, [x, y] in m or [longitude, latitude]")
-    lon: float | None = option(None, "degrees", "longitude of its start, on a sphere, in place of at")
-    lat: float | None = option(None, "degrees", "latitude of its start, on a sphere")
+    lon: float | None = option(None, "degrees", "longitude of its start, on a sphere or projected grid, in place of at")
+    lat: float | None = option(None, "degrees", "latitude of its start, on a sphere or projected grid")
     x: float | None = option(None, "m", "start in x, on a plane, in place of at")
     y: float | None = option(None, "m", "start in y, on a plane")
     box: Annotated[tuple[float, float, float, float], BeforeValidator(check_box)] | None = option(
@@ -77,7 +77,7 @@ class DrifterOptions(Section):
     @model_validator(mode="before")
     @classmethod
     def from_position(cls, value: Any) -> Any:
-        """The table; a list of two numbers is `at`."""
+        """Return the table; a position in its place becomes a table with the key `at`."""
         return {"at": value} if isinstance(value, list | tuple) else value
 
 
@@ -92,7 +92,7 @@ class OutputOptions(Section):
         "netcdf", "", "format of the snapshots: output.nc, or output.zarr, which all processes write at once"
     )
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
-    means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    means: tuple[MeanName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ...; none: with each snapshot", ge=1
     )
@@ -146,10 +146,10 @@ def output_class(tracers: tuple[str, ...]) -> type[OutputOptions]:
     """OutputOptions in which the keys `fields` and `means` also accept the names of these tracers."""
     if not tracers:
         return OutputOptions
-    accepted_names = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
+    names_by_key = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
     literal: Any = Literal
     field_keys: Any = {
-        key: (tuple[literal[each], ...], copy(OutputOptions.model_fields[key])) for key, each in accepted_names.items()
+        key: (tuple[literal[names], ...], copy(OutputOptions.model_fields[key])) for key, names in names_by_key.items()
     }
     return create_model("OutputOptions", __base__=OutputOptions, __doc__=OutputOptions.__doc__, **field_keys)
 

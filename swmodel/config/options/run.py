@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from ...ocean.option import Duration, Section, option, parse_duration
+from ...ocean.option import Deferred, Duration, Section, option, parse_duration
 
 
 class RunOptions(Section):
     """Length, precision, executor and processes of a run."""
 
-    steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
+    steps: Deferred[int] = option(None, "steps", "length of the run in steps (or give days)", ge=0)
     days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
     executor: Literal["auto", "native", "cuda", "xla", "reference"] = option(

@@ -6,10 +6,10 @@ the halos and one call takes several steps.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ from . import kernel_library
 from .kernels import BLOCK_THREADS, CELLS_PER_THREAD, block_unsupported_reason
 from .split import Margins
 
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
+
 #: The length of a row is a multiple of this many numbers, so that all rows of a field are aligned alike.
 ROW_ALIGNMENT = 32
 
@@ -32,7 +35,7 @@ ROW_ALIGNMENT = 32
 class CudaCalls(NativeCalls):
     """The launches of the kernels of a step on a block, within a program; see `native.calls.NativeCalls`."""
 
-    def __init__(self, generated_step: GeneratedStep, static, dt, transport):
+    def __init__(self, generated_step: GeneratedStep, static, dt, transport: Transport):
         super().__init__(generated_step, static, dt, transport)
         rows, columns = self.shape
         if reason := block_unsupported_reason(rows, columns):
@@ -132,9 +135,7 @@ class CudaCalls(NativeCalls):
         def call_passes(passes: range, steps_later, halos, results):
             plane_indices = jnp.stack([jnp.stack([planes_of_pass(p, n) for p in passes]) for n in steps_later])
             arrays = extent, scalars, static.slip, static.row_statics, static.statics, static.mask_bits, flags, *halos
-            programs, margins_of_passes = (
-                [all_passes[p] for p in passes] for all_passes in (code.programs, kernels.margins)
-            )
+            programs, margins_of_passes = [code.programs[p] for p in passes], [kernels.margins[p] for p in passes]
             lists = {
                 "n_halo_fields": [len(program.halo_fields) for program in programs],
                 "n_sent_fields": [len(program.sent_fields) for program in programs],
@@ -146,7 +147,7 @@ class CudaCalls(NativeCalls):
                     for size in self.grid_size(margins)
                 ],
             }
-            lists = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
+            numbers = {name: np.array(values, np.int64) for name, values in lists.items()}
             foreign_call = jax.ffi.ffi_call(
                 "swmodel_cuda_step",
                 [array(memory.shape), workspace, *results],
@@ -155,7 +156,7 @@ class CudaCalls(NativeCalls):
             )
             first_pass = np.int64(passes.start)
             new_memory, _, *rest = foreign_call(
-                memory, plane_indices, *arrays, **options, **lists, first_pass=first_pass
+                memory, plane_indices, *arrays, **options, **numbers, first_pass=first_pass
             )
             return new_memory, rest
 
@@ -172,7 +173,7 @@ class CudaCalls(NativeCalls):
         return memory, edges
 
 
-def is_own_neighbour(transport) -> bool:
+def is_own_neighbour(transport: Transport) -> bool:
     return transport.name == "serial"
 
 
@@ -218,9 +219,10 @@ def cycle_with_fewest_planes(programs: Sequence[Program], group: Sequence[str]) 
     The planes of a pass are {(row, name): plane}, with the rows of `PlaneRotation`.
     """
     fields_read = [{node.value for node in nodes_of([program]) if node.op == "field"} for program in programs]
-    for n_planes in itertools.count(len(group)):
-        if cycle := cycle_of_group(programs, fields_read, group, n_planes):
-            return cycle, n_planes
+    n_planes = len(group)
+    while not (cycle := cycle_of_group(programs, fields_read, group, n_planes)):
+        n_planes += 1
+    return cycle, n_planes
 
 
 def cycle_of_group(
@@ -230,7 +232,9 @@ def cycle_of_group(
 
     A pass writes into the planes whose last write is oldest, of those that it neither reads nor keeps.
     """
-    plane_of, oldest_first, history, step_of = {name: n for n, name in enumerate(group)}, list(range(n_planes)), [], {}
+    plane_of, oldest_first = {name: n for n, name in enumerate(group)}, list(range(n_planes))
+    history: list[list[dict]] = []
+    step_of: dict[tuple, int] = {}
     while (key := (*plane_of.values(), *oldest_first)) not in step_of:
         step_of[key] = len(history)
         planes_of_passes = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 
 from ...errors import SetupError
@@ -12,6 +14,9 @@ from ..native.executor import NativeExecutor
 from ..native.generated_step import GeneratedStep
 from . import ABI_VERSION, LIBRARY, load_foreign_call
 from .calls import CudaCalls, is_own_neighbour
+
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
 #: Steps per foreign call if a block is its own neighbour; each call costs time in addition to its launches.
 STEPS_PER_CALL = 10
@@ -37,7 +42,7 @@ class CudaExecutor(NativeExecutor):
 
     name = "cuda"
 
-    def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None):
+    def __init__(self, setup: Setup, transport: Transport, grid: Grid, params: dict, steps_per_sweep=None):
         register()
         steps = steps_per_sweep or (STEPS_PER_CALL if is_own_neighbour(transport) else 1)
         generated_step = GeneratedStep(setup.scheme, setup.method, setup.scheme.static_halo, steps)

@@ -93,6 +93,7 @@ def load(request: StepRequest) -> LoadedKernels:
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
     if error:
         raise SetupError(f"the CUDA driver cannot load the kernels of the step: {error_name(error)}")
+    assert handle.value is not None  # The driver has set it.
     return LoadedKernels(handle.value, kernels)
 
 
@@ -125,7 +126,7 @@ def error_name(error: int) -> str:
     """The driver's name of an error, as "CUDA_ERROR_NO_DEVICE"."""
     name = ctypes.c_char_p()
     failed = driver().cuGetErrorName(error, ctypes.byref(name))
-    return f"error {error}" if failed else name.value.decode()
+    return f"error {error}" if failed or name.value is None else name.value.decode()
 
 
 @cache

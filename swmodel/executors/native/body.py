@@ -65,30 +65,30 @@ class LoopBody:
             ref = folded.moved(ref.row, ref.column)
             if carrier := self.emitter.carriers.get(ref.node):
                 carrier = carrier.moved(ref.row, ref.column)
-                if self.are_held(carrier, row, vector):
+                if self.is_held(carrier, row, vector):
                     if carrier.node is not node:
                         self.record_masks(carrier, row, vector)
                     ref = carrier
-        node, at = ref.node, row + ref.row
+        node, node_row = ref.node, row + ref.row
         if node.op == "number":
             return f"broadcast<V>(T({node.value!r}))"
         if node.op == "mask":
-            return self.local_variable(self.mask(node, at, vector, ref.column))
+            return self.local_variable(self.mask(node, node_row, vector, ref.column))
         if node.op in STATIC_LEAVES:
-            return self.local_variable(self.leaf(node, at, vector, ref.column))
-        if node.op == "field" or self.are_held(ref, row, vector) and node not in self.schedule.recomputed:
-            self.compute(node, at)
-            return self.shifted(node, at, vector, ref.column)
-        return self.local_variable(self.expression(node, at, vector, ref.column))
+            return self.local_variable(self.leaf(node, node_row, vector, ref.column))
+        if node.op == "field" or self.is_held(ref, row, vector) and node not in self.schedule.recomputed:
+            self.compute(node, node_row)
+            return self.shifted(node, node_row, vector, ref.column)
+        return self.local_variable(self.expression(node, node_row, vector, ref.column))
 
-    def are_held(self, ref: Ref, row: int, vector: int) -> bool:
+    def is_held(self, ref: Ref, row: int, vector: int) -> bool:
         """Whether variables hold the value of a ref at (row, vector)."""
         value = self.schedule.row_values.get((ref.node, row + ref.row))
         first, last = sorted((vector, vector + vectors_away(ref.column)))
         return value is not None and value.oldest <= first and last <= value.newest
 
     def record_masks(self, ref: Ref, row: int, vector: int):
-        """Record the masks of a carried value, because it replaces another node only far from land."""
+        """Record the masks of a carrier, because it equals the node that it replaces only far from land."""
         for arg in ref.args:
             if arg.node.op == "mask":
                 self.emitter.mask_offsets.add((row + arg.row, vector, arg.column))

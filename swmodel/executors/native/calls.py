@@ -20,7 +20,7 @@ Results: memory, then edges west, east [fields, rows, halo], south, north [field
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,9 @@ from .generated_step import CACHE_BYTES, GROUP_COLUMNS, GeneratedStep, StaticInp
 from .rewrite import MAX_COLUMN_SHIFT
 from .step_library import StepRequest, function_address
 from .trace import Tracing, carry_field_names, stepper_weights
+
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
 #: Bytes of the longest vectors.
 MAX_VECTOR_BYTES = 64
@@ -63,7 +66,7 @@ class Edges(NamedTuple):
             north=jnp.stack([last_values(f, halo, -2, rows) for f in fields]),
         )
 
-    def exchange(self, halo: int, transport, extent) -> Edges:
+    def exchange(self, halo: int, transport: Transport, extent) -> Edges:
         """The halos from the edges of all blocks: four messages, as in `transport.halo.add_halo`."""
         rows, columns = extent or (None, None)
         west, east = transport.swap(self.west, self.east, 1)
@@ -96,7 +99,7 @@ class NativeCalls:
     neighbours that one step needs, `plane_size` the length of a plane.
     """
 
-    def __init__(self, generated_step: GeneratedStep, static: StaticInputs, dt, transport):
+    def __init__(self, generated_step: GeneratedStep, static: StaticInputs, dt, transport: Transport):
         self.generated_step, self.static, self.dt, self.dtype = generated_step, static, dt, dt.dtype
         self.transport, self.shape, self.extent = transport, transport.shape, transport.extent()
         self.request = generated_step.request(static.kinds, self.dtype)
@@ -125,10 +128,11 @@ class NativeCalls:
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
         def update_summary(summary, fields, step):
-            return update(summary, carry.state._make(fields[: len(carry.state)]), step)
+            return update(summary, type(carry.state)._make(fields[: len(carry.state)]), step)
 
         fields, summary = self.run(fields, carry.step, n, update and update_summary, summary)
-        advanced = Carry(*tree.unflatten(fields), carry.step + n)
+        state, memory = jax.tree.unflatten(tree, fields)
+        advanced = Carry(state, memory, carry.step + n)
         return (advanced, summary) if update else advanced
 
     def run(self, fields, step, n, update=None, summary=()) -> tuple[list, Any]:
@@ -264,8 +268,8 @@ class NativeCalls:
                 flags_of_passes = self.pass_flags(memory, planes_of_pass(0), halos, extent, flags)
             flags_of_pass = flags_of_passes[pass_number] if code.is_split_by_smoothness else flags
             options["pass"] = np.int64(pass_number)
-            memory, *edges = call(memory, planes_of_pass(pass_number), *halos, *arrays, flags_of_pass, **options)
-            edges = Edges(*edges)
+            memory, *new_edges = call(memory, planes_of_pass(pass_number), *halos, *arrays, flags_of_pass, **options)
+            edges = Edges(*new_edges)
         return memory, edges
 
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
@@ -294,11 +298,11 @@ class NativeCalls:
         names = self.generated_step.scheme.state_type._fields
         histories = [self.field_indices([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
         arrays = (memory, planes, *halos, extent, self.static.depth, self.static.mask_bits, flags, limits)
-        arrays += (jnp.asarray(histories, jnp.int32),)
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
         call = jax.ffi.ffi_call("swmodel_drying_flags", result, vmap_method="sequential")
+        flags_of_passes = call(*arrays, jnp.asarray(histories, jnp.int32), **options)
         # The copy pass has the flags of the breaking pass.
-        return call(*arrays, **options)[np.array([BREAKING_PASS, SMOOTH_PASS, BREAKING_PASS])]
+        return flags_of_passes[np.array([BREAKING_PASS, SMOOTH_PASS, BREAKING_PASS])]
 
     def step_scalars(self, step, n_steps: int):
         """The numbers that are the same for all cells, in each of the next steps [n_steps, n].

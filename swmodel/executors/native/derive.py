@@ -122,9 +122,9 @@ def active_nodes(programs: list[Program], controls) -> set[Node]:
 def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
     """The operands of a node, each with a function that multiplies a Symbol by the derivative with respect to it."""
     value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
-    yield from zip(
-        node.args, OPERATIONS[node.op].derivatives(SYMBOL_NAMESPACE, node.value, value, *operands), strict=True
-    )
+    derivatives = OPERATIONS[node.op].derivatives
+    assert derivatives is not None  # Operations without derivatives appear only after differentiation.
+    yield from zip(node.args, derivatives(SYMBOL_NAMESPACE, node.value, value, *operands), strict=True)
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:

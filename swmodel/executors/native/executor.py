@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from . import request_of
 from .calls import NativeCalls
 from .generated_step import GeneratedStep, choose_steps_per_sweep, register
 
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
-def make_loop(calls_class: type[NativeCalls], generated_step: GeneratedStep, transport):
+
+def make_loop(calls_class: type[NativeCalls], generated_step: GeneratedStep, transport: Transport):
     """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
     def loop(carry: Carry, static, dt, n, update=None, summary=()):
@@ -26,7 +30,7 @@ def make_loop(calls_class: type[NativeCalls], generated_step: GeneratedStep, tra
     return loop
 
 
-def make_replace_statics(indices: tuple[int, ...], transport):
+def make_replace_statics(indices: tuple[int, ...], transport: Transport):
     """Make the function (statics, values) -> the static fields of one block, with `values` at these indices."""
     return lambda statics, values: statics.at[np.array(indices)].set(values)
 
@@ -44,7 +48,7 @@ class NativeExecutor(JaxExecutor):
 
     name = "native"
 
-    def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
+    def __init__(self, setup: Setup, transport: Transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
         register()
         scheme, method, smallest = setup.scheme, setup.method, transport.min_block_shape
         if steps_per_sweep is None:
@@ -56,7 +60,7 @@ class NativeExecutor(JaxExecutor):
         generated_step = GeneratedStep(scheme, method, scheme.static_halo_of(steps_per_sweep), steps_per_sweep, threads)
         self.set_step_and_loop(setup, transport, generated_step, NativeCalls)
 
-    def set_step_and_loop(self, setup: Setup, transport, generated_step: GeneratedStep, calls_class):
+    def set_step_and_loop(self, setup: Setup, transport: Transport, generated_step: GeneratedStep, calls_class):
         self.generated_step, self._setup, self.transport = generated_step, setup, transport
         self._static_halos = generated_step.static_halo, generated_step.row_padding(request_of(setup).step_code)
         super().__init__(setup, transport, self._make_static(), (make_loop, calls_class, generated_step))

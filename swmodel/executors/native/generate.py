@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from .graph import Node, Program, Ref, nodes_of
 from .rewrite import assign_columns, fuse_multiply_adds, hoist_static_parts, open_water_refs, programs_in_smooth_sea
 from .schedule import LoopSchedule
 from .trace import Tracing, scalar_names
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
 
 FILE_TEMPLATE = """#include "sweep.h"
 
@@ -56,7 +60,7 @@ class StepCode(NamedTuple):
     scalars: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
     programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[LoopSchedule, ...]
-    planes_by_step: np.ndarray  # [steps, fields]: the plane of each field after so many steps; then the planes repeat
+    planes_by_step: np.ndarray  # [steps, fields]: see `plane_cycle`
     open_water_refs: dict[Node, Ref]  # the simplified form of each node where there is no land around
     halo: int  # largest distance at which fields are read
     static_halo: int  # largest distance at which static fields and masks are read
@@ -65,7 +69,7 @@ class StepCode(NamedTuple):
 
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
-def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes: bool) -> StepCode:
+def generate(scheme: Scheme, method, kinds, dtype, derivative, controls, rotates_planes: bool) -> StepCode:
     """Generate the step of a scheme; the result is cached.
 
     Args:
@@ -137,13 +141,17 @@ def split_by_smoothness(graph, program: Program) -> list[Program]:
 
 
 def plane_cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
-    """The planes of the fields after 0, 1, ... steps, until they repeat: `StepCode.planes_by_step`."""
-    first = np.arange(len(fields))
-    permutation = first[[fields.index(p.plane_after(name)) for p in programs[-1:] for name in fields]]
-    planes = [first]
-    while (after := planes[-1][permutation]).tolist() != first.tolist():
-        planes.append(after)
-    return np.array(planes, np.int32)
+    """The index of the plane of memory, [rows, columns], that holds each field after 0, 1, ... steps, [steps, fields].
+
+    A step that writes a field into the plane of another one, which it no longer needs, saves a copy. The fields change
+    places in a cycle: there is a row for each step until they are back in their first planes.
+    """
+    first_planes = np.arange(len(fields))
+    permutation = [fields.index(programs[-1].plane_after(name)) for name in fields]
+    cycle = [first_planes]
+    while (next_planes := cycle[-1][permutation]).tolist() != first_planes.tolist():
+        cycle.append(next_planes)
+    return np.array(cycle, np.int32)
 
 
 def round_up(number: int, multiple: int) -> int:
@@ -151,7 +159,7 @@ def round_up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
-def max_reach(programs: list[Program], ops) -> int:
+def max_reach(programs: Sequence[Program], ops) -> int:
     """The largest distance at which leaves of some kinds are read, in rows or columns."""
     offsets = [cells for p in programs for (op, _), cells in leaf_offsets(p.outputs).items() if op in ops]
     return max((abs(away) for cells in offsets for cell in cells for away in cell), default=0)

@@ -147,7 +147,8 @@ def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[N
 
     The operands of `stored` nodes are left out, unless these are nodes of the refs themselves.
     """
-    stored, offsets = set(stored), {}
+    stored = set(stored)
+    offsets: dict[Node, set[tuple[int, int]]] = {}
     for node, row, column in refs:
         offsets.setdefault(node, set()).add((row, column))
     roots = set(offsets)
@@ -180,7 +181,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
         values: the values of the names in Coefficients.
         xp: numpy or jax.numpy.
     """
-    computed = {}
+    computed: dict[Node, Any] = {}
     order = topological(outputs.values())
     uses = Counter(ref.node for node in order for ref in node.args) + Counter(ref.node for ref in outputs.values())
 

@@ -48,7 +48,8 @@ class LoopSchedule:
     """
 
     def __init__(self, program: Program, recomputed: set[Node]):
-        self.recomputed, self.ring_buffers = recomputed, {}
+        self.recomputed = recomputed
+        self.ring_buffers: dict[Node, tuple[int, int]] = {}
         self.row_values: dict[tuple[Node, int], RowValue] = {}
         nodes = [n for n in topological(program.outputs.values()) if n not in recomputed and n.op not in STATIC_LEAVES]
         rows_of: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}

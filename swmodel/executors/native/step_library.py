@@ -24,11 +24,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import SetupError, UsageError
 from ...ocean.timestep import Method
 from .generate import MAX_CACHED_STEPS, StepCode, generate
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
 
 HERE = Path(__file__).parent
 #: Libraries that were installed with the package.
@@ -56,7 +59,7 @@ log = logging.getLogger(__name__)
 class StepRequest(NamedTuple):
     """The properties that identify a step."""
 
-    scheme: object
+    scheme: Scheme
     method: Method
     kinds: tuple  # kinds of its static fields, `trace.kinds_of`
     dtype: str
@@ -98,7 +101,9 @@ def function_address(request: StepRequest, name: str = "swmodel_run_phase") -> i
     except OSError as error:
         raise SetupError(f"the compiled step cannot be loaded: {error}") from None
     _loaded_libraries.append(library)
-    return ctypes.cast(library[name], ctypes.c_void_p).value
+    address = ctypes.cast(library[name], ctypes.c_void_p).value
+    assert address is not None  # No function has the address 0.
+    return address
 
 
 #: References to the libraries in use, which keep them loaded.

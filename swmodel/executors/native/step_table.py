@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from .generate import StepCode
 from .graph import LEAVES, leaf_names, topological
 from .operations import FUNCTIONS, OPERATIONS
 
+if TYPE_CHECKING:
+    from ...setup.setup import Setup
 
-def describe_step(setup) -> str:
+
+def describe_step(setup: Setup) -> str:
     """For each pass of a step: fields read and written, rows kept, operations and bytes per cell.
 
     Operations are those on water, where a multiply-add counts as two. Bytes are those that a pass moves if nothing
@@ -49,7 +53,7 @@ def describe_step(setup) -> str:
     return "\n".join([*lines, f"step         {bytes_per_cell(setup)} bytes per cell"])
 
 
-def bytes_per_cell(setup) -> int:
+def bytes_per_cell(setup: Setup) -> int:
     """Bytes that a step must move for each cell."""
     request = request_of(setup)
     return sum(pass_bytes_per_cell(request, number) for number in range(len(request.step_code.programs)))

@@ -39,7 +39,6 @@ class Symbol:
     ref: Ref | None = None  # the rest, as read from the first cell; None: only the coefficient
 
     __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
-    __hash__ = None
     ndim = 2
 
     @property
@@ -222,33 +221,33 @@ def add(x: Symbol, y: Symbol) -> Symbol:
             return replace(x, shape=shape, coefficient=replace(cx, number=cx.number + cy.number))
         return replace(uniform(graph, x.value() + y.value(), ("add", cx, cy)), shape=shape)
     if x.ref and y.ref and x.ref.node.op == y.ref.node.op == "div":
-        (numerator_x, denominator_x), (numerator_y, denominator_y) = (_numerator_and_denominator(s) for s in (x, y))
+        numerator_x, denominator_x = _numerator_and_denominator(x, x.ref)
+        numerator_y, denominator_y = _numerator_and_denominator(y, y.ref)
         if denominator_x == denominator_y:
             return divide(add(numerator_x, numerator_y), Symbol(graph, shape, ref=denominator_x))
     factor = x.factor if x.factor == y.factor else None
-    a, b = (Symbol(graph, shape, c, None, s.ref if factor else to_ref(s, False)) for s, c in ((x, cx), (y, cy)))
+    a, b = (s.ref if s.ref and factor else to_ref(s, False) for s in (x, y))
 
     def result(coefficient, ref):
         return Symbol(graph, shape, coefficient, factor, ref)
 
-    if a.ref == b.ref and cx.powers == cy.powers:
-        return result(replace(cx, number=cx.number + cy.number), a.ref)
+    if a == b and cx.powers == cy.powers:
+        return result(replace(cx, number=cx.number + cy.number), a)
     if cx.powers == cy.powers and cx.number == cy.number:
-        return result(cx, graph.operation("add", a.ref, b.ref))
+        return result(cx, graph.operation("add", a, b))
     if cx.powers == cy.powers and cx.number == -cy.number:
-        first, second = (b, a) if b.ref.sort_key < a.ref.sort_key else (a, b)
-        return result(first.coefficient, graph.operation("sub", first.ref, second.ref))
+        first, second, coefficient = (b, a, cy) if b.sort_key < a.sort_key else (a, b, cx)
+        return result(coefficient, graph.operation("sub", first, second))
     if cy == ONE or (cx != ONE and not divides(cx, cy) and divides(cy, cx)):
-        a, b = b, a
-    if a.coefficient == ONE or divides(a.coefficient, b.coefficient):
-        k = b.coefficient / a.coefficient
-        return result(a.coefficient, graph.operation("axpy", a.ref, b.ref, k=k))
-    return result(ONE, graph.operation("axpy", to_ref(a), b.ref, k=b.coefficient))
+        a, b, cx, cy = b, a, cy, cx
+    if cx == ONE or divides(cx, cy):
+        return result(cx, graph.operation("axpy", a, b, k=cy / cx))
+    return result(ONE, graph.operation("axpy", to_ref(Symbol(graph, shape, cx, ref=a)), b, k=cy))
 
 
-def _numerator_and_denominator(x: Symbol) -> tuple[Symbol, Ref]:
-    """The numerator, with the coefficient and the factor of x, and the denominator."""
-    numerator, denominator = x.ref.args
+def _numerator_and_denominator(x: Symbol, quotient: Ref) -> tuple[Symbol, Ref]:
+    """The numerator, with the coefficient and the factor of x, and the denominator; `quotient` is the ref of x."""
+    numerator, denominator = quotient.args
     parts = (None, x.factor) if numerator.node.is_one else (x.factor, numerator)
     return Symbol(x.graph, x.shape, x.coefficient, *parts), denominator
 
@@ -256,13 +255,13 @@ def _numerator_and_denominator(x: Symbol) -> tuple[Symbol, Ref]:
 def multiply(x: Symbol, y: Symbol) -> Symbol:
     """x y; values that are constant during a run, except masks, are multiplied together first and become the factor."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
-    if x.ref is None or y.ref is None:
-        return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
     if x.is_static and not y.is_static:
         x, y = y, x
+    if x.ref is None or y.ref is None:
+        return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
     if y.is_static and not x.is_static and y.ref.node.op != "mask":
-        factor = graph.operation("mul", x.factor, y.ref) if x.factor else y.ref
-        return Symbol(graph, shape, coefficient, factor, x.ref)
+        product = graph.operation("mul", x.factor, y.ref) if x.factor else y.ref
+        return Symbol(graph, shape, coefficient, product, x.ref)
     if x.ref == y.ref and x.ref.node.op == "mask" and x.ref.node.value in ("wet", "open_u", "open_v"):
         return Symbol(graph, shape, coefficient, None, x.ref)
     factor = graph.operation("mul", x.factor, y.factor) if x.factor and y.factor else x.factor or y.factor
@@ -277,8 +276,7 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
     if y.is_static:
         inverse = Symbol(graph, shape, ref=graph.operation("div", one, y.ref))
         return multiply(replace(x, coefficient=coefficient), inverse)
-    factor = x.ref if x.is_static else x.factor
-    numerator = one if x.is_static else x.ref
+    factor, numerator = (x.factor, x.ref) if x.ref and not x.is_static else (x.ref, one)
     if y.factor:
         factor = graph.operation("div", factor or one, y.factor)
     return Symbol(graph, shape, coefficient, factor, graph.operation("div", numerator, y.ref))
@@ -296,9 +294,9 @@ def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
 
 def where(condition: Symbol, x, y) -> Symbol:
     """x where the condition holds, else y."""
-    node = condition.ref and condition.ref.node
-    if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
-        condition = Symbol(condition.graph, condition.shape, ref=condition.ref.args[0])
+    ref = condition.ref
+    if ref and ref.node.op == "select" and [r.node.value for r in ref.node.args[1:]] == [1.0, 0.0]:
+        condition = Symbol(condition.graph, condition.shape, ref=ref.args[0])
     return apply_to_values("select", condition, x, y)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...ocean import operators
@@ -16,6 +17,9 @@ from ...ocean.state import Carry
 from ...ocean.timestep import ForwardBackwardInputs, RungeKutta, weighted_sum
 from .graph import Graph, Program, Ref
 from .symbol import SUPPORTED_OPERATIONS, NotTraceable, Symbol, to_ref, uniform
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
 
 #: The values on water of masks, and of fields that are packed with them.
 MASKS_ON_WATER = {
@@ -65,7 +69,7 @@ class Tracing:
         controls: names of the static fields to differentiate with respect to.
     """
 
-    def __init__(self, scheme, kinds, scalars: dict, dtype, controls=()):
+    def __init__(self, scheme: Scheme, kinds, scalars: dict, dtype, controls=()):
         self.scheme, self.graph, self.scalars = scheme, Graph(dtype), scalars
         halo, graph = scheme.static_halo, self.graph
         rows = TRACED_CELLS + 2 * halo
@@ -173,7 +177,7 @@ def scalar_names(kinds) -> tuple[str, ...]:
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
 
-def carry_field_names(scheme, method, derivative=()) -> tuple[str, ...]:
+def carry_field_names(scheme: Scheme, method, derivative=()) -> tuple[str, ...]:
     """The names of the fields of a carry: of the state, of the stepper's memory, and of their tangents."""
     prefixes = "", *(f"memory{number}." for number in range(method.weight_and_state_counts[1]))
     names = [prefix + name for prefix in prefixes for name in scheme.state_type._fields]

@@ -57,9 +57,9 @@ def body_force(T):
     f = T.domain.config.body_force
 
     def add(x, F):
-        turns = 2 * np.pi * (T.time / f.period)
-        c(F[1])[...] += f.x + f.x_amplitude * np.cos(turns + f.x_phase)
-        c(F[2])[...] += f.y + f.y_amplitude * np.cos(turns + f.y_phase)
+        angle = 2 * np.pi * (T.time / f.period)
+        c(F[1])[...] += f.x + f.x_amplitude * np.cos(angle + f.x_phase)
+        c(F[2])[...] += f.y + f.y_amplitude * np.cos(angle + f.y_phase)
 
     return add
 
@@ -129,7 +129,8 @@ def limited_sink(T, rate):
 def green_ampt(T):
     """dh/dt = - dI/dt; over a step M (I' - I) = K dt (M + (psi + h - (I' - I) / 2) d), with the mean M of I and I'.
 
-    I is the infiltrated depth, m, K the conductivity, psi the suction and d the moisture deficit.
+    I is the infiltrated depth at the start of the step and I' at its end, m, h the thickness at its start, K the
+    conductivity, psi the suction and d the moisture deficit.
     """
     index = T.domain.state._fields.index("infiltrated_depth")
     names = "hydraulic_conductivity", "wetting_front_suction", "moisture_deficit"
@@ -137,9 +138,11 @@ def green_ampt(T):
 
     def add(x, F):
         (now, dt), h = T.gfb_step, T.drying.start_fields[0]
-        before, front = c(now[index]), conductivity * dt
-        pull, half = np.maximum((suction + h) * deficit, 1e-9), front * (1 - deficit) / 2
-        after = half + np.sqrt(half**2 + before**2 + front * ((1 + deficit) * before + 2 * pull))
+        before, K_dt = c(now[index]), conductivity * dt
+        suction_times_deficit, mean_of_roots = np.maximum((suction + h) * deficit, 1e-9), K_dt * (1 - deficit) / 2
+        after = mean_of_roots + np.sqrt(
+            mean_of_roots**2 + before**2 + K_dt * ((1 + deficit) * before + 2 * suction_times_deficit)
+        )
         sink = limited_sink(T, (after - before) / dt)
         c(F[0])[...] -= sink
         c(F[index])[...] += sink

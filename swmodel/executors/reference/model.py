@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import numpy as np
 
@@ -11,11 +13,15 @@ from .periodic_domain import PeriodicDomain
 from .steppers import STATES_IN_MEMORY, STEPPERS, TENDENCIES_IN_MEMORY
 from .tendency import Tendency
 
+if TYPE_CHECKING:
+    from ...parallel.transport import Transport
+    from ...setup.setup import Setup
+
 
 class ReferenceModel:
     """The model on the whole domain of a configuration, in its dtype. Arguments and results are arrays [ny, nx]."""
 
-    def __init__(self, setup):
+    def __init__(self, setup: Setup):
         self.config = setup.config
         self.domain = PeriodicDomain(setup)
         self._tendency = Tendency(self.domain)
@@ -64,7 +70,7 @@ class ReferenceExecutor:
 
     name = "reference"
 
-    def __init__(self, setup, transport, grid, params):
+    def __init__(self, setup: Setup, transport: Transport, grid, params):
         self.model = ReferenceModel(setup)
         self.dt, self.substeps = setup.dt, 1
 

@@ -42,7 +42,8 @@ class BoundaryFaces:
     def _find_faces(self, wet, water):
         domain, last = self.domain, np.array(wet.shape) - 1
         side_index = {"west": domain.walls[1], "east": last[1], "south": domain.walls[0], "north": last[0]}
-        is_wet, faces_by_axis = np.pad(wet, 1, mode="wrap").reshape(-1), {"x": [], "y": []}
+        is_wet = np.pad(wet, 1, mode="wrap").reshape(-1)
+        faces_by_axis: dict[str, list[tuple]] = {"x": [], "y": []}
         for side in self.config.open_boundaries.sides:
             axis, inward = ("x" if side in ("west", "east") else "y"), (1 if side in ("west", "south") else -1)
             across = 1 if axis == "x" else domain.shape[1]

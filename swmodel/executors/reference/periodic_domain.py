@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ...setup.fields import evaluate, source_of, varies_in_time
 from ...setup.fields.varying import read_record
 from .neighbours import c, e, n, ne, wrap
 from .open_boundaries import BoundaryFaces
+
+if TYPE_CHECKING:
+    from ...setup.setup import Setup
 
 
 def east(a):
@@ -50,7 +54,7 @@ class PeriodicDomain:
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [n].
     """
 
-    def __init__(self, setup):
+    def __init__(self, setup: Setup):
         grid = setup.config.grid
         self.config, self.scheme, self.dtype = setup.config, setup.scheme, setup.dtype
         self.walls = (0 if grid.periodic_y else 1, 0 if grid.periodic_x else 1)
@@ -58,7 +62,8 @@ class PeriodicDomain:
         self.columns = np.arange(-self.walls[1], grid.nx)
         self.shape = (self.rows.size + 2, self.columns.size + 2)
         self.depth = self.field("depth")
-        self.state, self._record_caches = setup.scheme.state_type, []
+        self.state = setup.scheme.state_type
+        self._record_caches: list = []
         water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
         sides = setup.config.open_boundaries.sides
         outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)

@@ -6,6 +6,7 @@ results use arrays that are allocated once, because an operation on new memory c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -52,7 +53,9 @@ class Tendency:
         self.work = np.zeros_like(c(self.U))
         self.step_start = self.time = 0.0
         self.freshwater = 0.0
-        self.heads, self.tracer_steps, added = [], [], []
+        self.heads: list[Callable] = []
+        self.tracer_steps: list[Callable] = []
+        added: list[Callable] = []
         self.drying = DryingTerms(self) if domain.scheme.drying else None
         tracers = {each.name: each for each in config.physics.tracers}
         functions = TERMS | {name: partial(tracer, options=each) for name, each in tracers.items()}

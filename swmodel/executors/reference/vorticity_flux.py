@@ -1,6 +1,7 @@
-"""The fluxes of potential vorticity, QV in du/dt = QV and QU in dv/dt = -QU (docs/numerics.md).
+"""The fluxes of potential vorticity q: du/dt = QV and dv/dt = -QU, on a sphere with its metric (docs/numerics.md).
 
-Each function adds them to the tendencies F = (h, u, v) of a Tendency T.
+Each function adds QV to F[1] and subtracts QU from F[2], where F are the rates of (h, u, v) of a Tendency T, padded [3,
+R+2, C+2]. q is at corners, the transports U and V are on east and north faces; a^x is the mean of two neighbours in x.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def add_enstrophy_conserving(T, F):
         np.add(flux, neighbours[2], out=flux)
         np.add(flux, neighbours[3], out=flux)
         np.multiply(flux, np.add(c(q), q_of_other_corner, out=q_sum), out=flux)
-        return np.multiply(flux, 0.125, out=flux)
+        return np.multiply(flux, 0.125, out=flux)  # 1/4 for the mean of the transports, 1/2 for that of q
 
     Fu, Fv = c(F[1]), c(F[2])
     Fu += T.sizes.as_force_on_u(product((c(V), e(V), s(V), se(V)), s(q)))
@@ -42,7 +43,10 @@ def add_enstrophy_conserving(T, F):
 
 
 def add_arakawa_lamb(T, F):
-    """Conserves energy and potential enstrophy (Arakawa and Lamb 1981, eqs 3.33 and 3.34)."""
+    """QV, QU of Arakawa and Lamb (1981, eqs 3.33 and 3.34), which conserve energy and potential enstrophy.
+
+    Divides T.q by 24 in place.
+    """
     U, V, product = T.U, T.V, T.padded
     Fu, Fv = c(F[1]), c(F[2])
     T.q /= 24
@@ -67,6 +71,7 @@ def add_arakawa_lamb(T, F):
     Fv += c(phi) * s(V) - n(phi) * n(V)
 
 
+#: {value of `scheme.vorticity_flux`: function that adds the flux}.
 FLUXES = {
     "energy": add_energy_conserving,
     "enstrophy": add_enstrophy_conserving,

@@ -13,7 +13,7 @@ chunk (fletcher32) does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def crc32(values, start: int = 0) -> int:
     return isal_zlib.crc32(values.astype(bytes) if values.dtype == object else values, start)
 
 
-def checksum_row(sums: list[int]) -> np.ndarray:
+def checksum_row(sums: Sequence[int]) -> np.ndarray:
     """The row of a record in the variable `crc32`: the checksums of its variables, and the checksum of these."""
     values = np.array(sums, np.uint32)
     return np.append(values, np.uint32(crc32(values)))
@@ -113,7 +113,8 @@ def items_per_read(nbytes: int) -> int:
 
 def to_text(attribute) -> str:
     """An attribute as text, also if it is bytes, empty or an array of one element; invalid UTF-8 is replaced."""
-    values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
+    has_no_shape = getattr(attribute, "shape", ()) is None  # h5py.Empty
+    values: list | np.ndarray = [] if has_no_shape else np.ravel(attribute)
     value = values[0] if len(values) else ""
     if isinstance(value, bytes):
         return value.decode(errors="replace")

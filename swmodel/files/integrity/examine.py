@@ -145,7 +145,8 @@ def checksum_or_none(variable, leading_indices: tuple[int, ...] = ()) -> int | N
 
 def record_checksums(variable) -> list[int | None]:
     """The checksum of each record of a variable, None if it cannot be read; small records are read together."""
-    sums, records_per_read = [], checksums.items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
+    sums: list[int | None] = []
+    records_per_read = checksums.items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first in range(0, len(variable), records_per_read):
         records = range(first, min(first + records_per_read, len(variable)))
         with contextlib.suppress(OSError, RuntimeError):
@@ -159,7 +160,8 @@ def read_with_netcdf4(path) -> None:
     import netCDF4
 
     with netCDF4.Dataset(path) as data:
-        for owner in (data, *data.variables.values()):
+        owners: list[netCDF4.Dataset | netCDF4.Variable] = [data, *data.variables.values()]
+        for owner in owners:
             for name in owner.ncattrs():
                 owner.getncattr(name)
         for variable in data.variables.values():

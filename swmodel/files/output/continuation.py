@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...config import config_hash, to_toml
@@ -12,6 +14,10 @@ from ..integrity import checksums, guard
 from ..run_folder import CONFIG, folder_contents
 from .metadata import history_line
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
 #: Variables that must be intact in every record, because the choice of the records to keep depends on them.
 VARIABLES_REQUIRED_INTACT = (checksums.VARIABLE, "step")
 
@@ -19,7 +25,7 @@ VARIABLES_REQUIRED_INTACT = (checksums.VARIABLE, "step")
 MAX_HISTORY_LINES = 100
 
 
-def require_intact(files: dict, transport) -> None:
+def require_intact(files: dict, transport: Transport) -> None:
     """Raise FilesError on all ranks if a file is damaged in a part that the run keeps.
 
     Args:
@@ -55,7 +61,7 @@ def problem_in_kept_records(facts: dict, keep) -> str | None:
     return guard.describe_damage(facts | {"damaged": damaged}) if damaged else None
 
 
-def resume(records, keep, config, command_line: str) -> None:
+def resume(records, keep, config: Config, command_line: str) -> None:
     """Keep the records for which `keep(step)` is true, and write the configuration and command line into the file."""
     records.select(keep)
     file = records.file
@@ -73,14 +79,14 @@ def extend_history(history: str, command_line: str) -> str:
     return "\n".join([*lines[:1], *lines[1:][-MAX_HISTORY_LINES:], history_line(command_line)])
 
 
-def configuration_differences(text: str | None, config) -> list[str]:
+def configuration_differences(text: str | None, config: Config) -> list[str]:
     """The differences between the configuration in a file, `text` (TOML), and `config`, in words."""
     if not text:
         return ["it has no configuration of swmodel"]
     return fixed_on_resume.differences(text, to_toml(config))
 
 
-def differences(file, config) -> list[str]:
+def differences(file, config: Config) -> list[str]:
     """Why a run with `config` cannot continue `file`, in words: its configuration or else its chunks differ."""
     if configuration_changes := configuration_differences(text_attribute(file, "configuration"), config):
         return configuration_changes

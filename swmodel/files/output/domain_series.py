@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...ocean.diagnostics import diagnostics_of_run
@@ -9,6 +11,9 @@ from ...ocean.spectral_quantities import SPECTRUM_AXES, spectral_quantities_of, 
 from ...setup.setup import setup_of
 from .metadata import define_variable
 from .record_file import RecordFile
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 
 class DomainSeriesFile(RecordFile):
@@ -24,7 +29,7 @@ class DomainSeriesFile(RecordFile):
 class DiagnosticsFile(DomainSeriesFile):
     """diagnostics.nc of a run: the `diagnostics_of_run` over time; see `RecordFile`."""
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         diagnostics = diagnostics_of_run(
             setup_of(config).scheme, config.open_boundaries.sides, config.time.max_substeps
         )
@@ -35,7 +40,7 @@ class DiagnosticsFile(DomainSeriesFile):
 class SpectraFile(DomainSeriesFile):
     """spectra.nc of a run: `ocean.spectra.compute_spectra` over time; see `RecordFile`."""
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         define_wavenumbers(dataset, config.grid)
         define_spectra(dataset, spectral_quantities_of(setup_of(config).scheme.state_type._fields))
 
@@ -44,7 +49,7 @@ def define_wavenumbers(dataset, grid) -> None:
     """Define the dimensions of spectra and their coordinates; `grid` is the section of the configuration."""
     for suffix, axis in wavenumber_axes(grid).items():
         name = f"wavenumber{suffix}"
-        attrs = {"long_name": f"angular wavenumber{SPECTRUM_AXES[suffix]}", "units": "rad m-1"}
+        attrs: dict[str, str | float] = {"long_name": f"angular wavenumber{SPECTRUM_AXES[suffix]}", "units": "rad m-1"}
         if not suffix:
             attrs["comment"] = "bins as wide as the spacing; those beyond largest_whole are incomplete on the grid"
             attrs["largest_whole"] = axis.spacing * axis.last_resolved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from ..background import BackgroundFile
 from ..gather import gather_row_ranges
 from .metadata import define_field, define_grid, define_provenance
 from .static import define_static, land_masks, mark_missing, write_static
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
 
 
 class ExtremeValue(NamedTuple):
@@ -24,8 +28,8 @@ class ExtremeValue(NamedTuple):
 
 def write_maps(
     path,
-    config,
-    transport,
+    config: Config,
+    transport: Transport,
     maps,
     define: Callable,
     command_line="",

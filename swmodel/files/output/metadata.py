@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from ...ocean.table import with_axis_names
 from ...parallel.environment import package_version
 from ..gather import chunk_rows
 from ..integrity import checksums
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
 
 #: Dimensions (y, x) of each location, and its name in SGRID; nodes are x_f and y_f, the east and north faces.
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
@@ -77,7 +82,7 @@ CHECKSUM_CHUNK_BYTES = 4096
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
-def define_provenance(dataset, config, transport, command_line: str) -> None:
+def define_provenance(dataset, config: Config, transport: Transport, command_line: str) -> None:
     """Write the global attributes that say which case, configuration, program and processes produced the file."""
     title, references = title_and_references(config)
     packages = versions()
@@ -107,7 +112,7 @@ def history_line(command_line: str) -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
-def title_and_references(config) -> tuple[str, str]:
+def title_and_references(config: Config) -> tuple[str, str]:
     """The title and references in a case's docstring; for data that a run changes, the title names the keys."""
     paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
@@ -153,7 +158,7 @@ def define_variable(
 def define_field(
     dataset,
     model_variable,
-    config,
+    config: Config,
     leading_dimensions=(),
     name: str = "",
     datatype=None,
@@ -229,7 +234,7 @@ def define_grid(dataset, grid) -> None:
 def grid_mapping_attributes(grid) -> dict:
     if grid.crs:
         return projection.cf_attributes(grid.crs)
-    mapping = {"grid_mapping_name": "latitude_longitude"}
+    mapping: dict[str, Any] = {"grid_mapping_name": "latitude_longitude"}
     if has_rotated_pole(grid):
         mapping = {
             "grid_mapping_name": "rotated_latitude_longitude",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...ocean.coordinates import coordinate_names_and_unit, has_lon_lat
@@ -12,6 +14,9 @@ from ...setup.positions.gauges import make_gauges
 from ...setup.setup import setup_of
 from .metadata import coordinates_of_places, define_variable
 from .record_file import RecordFile
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Records per chunk, and the largest number of values in a chunk: with many places a chunk has fewer records.
 RECORDS_PER_CHUNK, MAX_CHUNK_VALUES = 1024, 2**20
@@ -58,7 +63,9 @@ class PointSeriesFile(RecordFile):
         chunk = max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_places)), n_places
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
-    def define_positions(self, dataset, config, places, name_prefix: str = "", description_suffix: str = "") -> str:
+    def define_positions(
+        self, dataset, config: Config, places, name_prefix: str = "", description_suffix: str = ""
+    ) -> str:
         """Write the coordinates of places, x and y [place], and return the names of their variables.
 
         `name_prefix` is added to these names, and `description_suffix` to the long names.
@@ -77,8 +84,9 @@ class StationsFile(PointSeriesFile):
 
     dimension = "station"
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         gauges = make_gauges(setup_of(config))
+        assert gauges is not None  # the run has stations
         dataset.featureType = "timeSeries"
         self.define_names(dataset, gauges.names, cf_role="timeseries_id")
         names = self.define_positions(dataset, config, gauges.positions)
@@ -102,8 +110,9 @@ class SectionsFile(PointSeriesFile):
 
     dimension = "section"
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         sections = make_cross_sections(setup_of(config))
+        assert sections is not None  # the run has sections
         self.define_names(dataset, sections.names)
         names = " ".join(
             self.define_positions(
@@ -125,7 +134,7 @@ class DriftersFile(PointSeriesFile):
 
     dimension = "trajectory"
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         n_drifters = len(start_positions(config)[0])
         dataset.featureType = "trajectory"
         dataset.createDimension(self.dimension, n_drifters)
@@ -138,7 +147,7 @@ class DriftersFile(PointSeriesFile):
         dataset.comment = "Positions are missing after a drifter has left through an open boundary."
 
 
-def quantity_attributes(name: str, config) -> dict[str, str]:
+def quantity_attributes(name: str, config: Config) -> dict[str, str]:
     """The attributes of a quantity at a place, without empty ones."""
     model_variable = variable_in_run(name, config.physics)
     if has_lon_lat(config.grid):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from . import continuation
 from .metadata import define_checksums, define_provenance, define_time, time_attributes
 from .static import static_differences, write_static
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
 
 class RecordFile(BackgroundFile, ABC):
     """Base of files with records in time. All processes must call all methods together.
@@ -24,9 +29,12 @@ class RecordFile(BackgroundFile, ABC):
     """
 
     #: Whether the file has fields, also constant ones; whether it has time bounds for means; records per chunk.
-    has_fields, has_time_bounds, records_per_chunk = True, False, None
+    has_fields, has_time_bounds = True, False
+    records_per_chunk: int | None = None
 
-    def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
+    def __init__(
+        self, path, config: Config, transport: Transport, command_line: str = "", keep: Callable | None = None
+    ):
         self.dtype, self.shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
         static_row_ranges = row_ranges(self.shape, self.dtype.itemsize) if self.has_fields else []
 
@@ -56,5 +64,5 @@ class RecordFile(BackgroundFile, ABC):
                 self.submit(RecordWriter.write_rows, name, first, rows)
 
     @abstractmethod
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         """Define everything except times, checksums and global attributes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...ocean.table import MAXIMUM_SUFFIX, MEAN_SUFFIX, maxima_variables, variable_in_run
@@ -10,19 +12,37 @@ from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .static import define_static, land_masks, mark_missing
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
+    class Storage:
+        """The part of `RecordFile` and `store.record_store.RecordStore` that `Snapshots` uses."""
+
+        shape: tuple[int, int]
+        dtype: np.dtype
+
+        def __init__(self, path, config: Config, transport: Transport, command_line: str = "", keep=None): ...
+        def begin(self, nbytes: int = 0) -> None: ...
+        def write_field(self, name: str, local: np.ndarray, member: int = 0) -> None: ...
+        def complete(self, step: int, seconds: float) -> None: ...
+
+else:
+    Storage = object
+
 #: The fields of sea level, and the attributes that they have in addition if ground can be dry.
 LEVELS_ON_DRY_GROUND = ("eta", "sea_level")
 DRY_GROUND_ATTRIBUTES = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
 
 
-class Snapshots:
+class Snapshots(Storage):
     """The fields that a run records, CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
 
     `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents. A subclass also derives
     from the class that stores them: `RecordFile`, or `store.record_store.RecordStore`.
     """
 
-    def __init__(self, path, config, transport, command_line: str = "", keep=None):
+    def __init__(self, path, config: Config, transport: Transport, command_line: str = "", keep=None):
         self.variables, self.has_time_bounds = record_variables(config), bool(config.output.means)
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
@@ -49,7 +69,7 @@ class Snapshots:
             self.write_field(name, local, **member)
         self.complete(step, seconds)
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         define_grid(dataset, config.grid)
         define_static(dataset, config)
         for name, (variable, cell_methods) in self.variables.items():
@@ -61,7 +81,7 @@ class OutputFile(Snapshots, RecordFile):
     """output.nc of a run, which rank 0 writes; see `RecordFile`."""
 
 
-def record_variables(config) -> dict[str, tuple[Variable, str]]:
+def record_variables(config: Config) -> dict[str, tuple[Variable, str]]:
     """{name of a field in each record: its variable and CF cell methods}."""
     names = (*config.output.fields, *config.output.means)
     variable_by_name = {name: variable_in_run(name, config.physics) for name in names}

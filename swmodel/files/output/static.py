@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ...ocean.variable import Variable
 from ...setup import fields
 from ...setup.setup import coriolis
 from .metadata import FILL_VALUE, LOCATION_SUFFIXES, define_field, define_variable
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
 
@@ -53,7 +57,7 @@ GEOGRAPHIC_VARIABLES = {
 }
 
 
-def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
+def land_masks(config: Config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
     """{location: mask [rows, columns], True where a point touches no water of the model; None if all touch some}.
 
     Cells outside open boundaries count as water only `with_boundary_cells`, for fields such as depth that have values
@@ -67,7 +71,7 @@ def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict
     return {location: is_land if is_land.any() else None for location, is_land in masks.items()}
 
 
-def land_mask(config, rows, columns) -> np.ndarray:
+def land_mask(config: Config, rows, columns) -> np.ndarray:
     """True where the field `mask` is land; the array broadcasts to [rows, columns]."""
     return fields.evaluate(config, "mask", rows, columns) == 0
 
@@ -77,7 +81,7 @@ def mark_missing(values: np.ndarray, is_missing: np.ndarray | None) -> np.ndarra
     return values if is_missing is None else np.where(is_missing, np.asarray(FILL_VALUE, values.dtype), values)
 
 
-def define_static(dataset, config) -> None:
+def define_static(dataset, config: Config) -> None:
     """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write those with one dimension."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (SPACING_ON_SPHERE if is_spherical(config.grid) else {})).items():
@@ -101,13 +105,13 @@ def define_static(dataset, config) -> None:
         define_field(dataset, variable, config, leading_dimensions, name, datatype, fill_value, **attrs)
 
 
-def write_static(writer, config, first: int, last: int) -> None:
+def write_static(writer, config: Config, first: int, last: int) -> None:
     """Write rows [first, last) of the constant fields with the RecordWriter `writer`, in ascending order of rows."""
     for name, values in static_rows(config, first, last):
         writer.write_static_rows(*array_and_indices(config, name), first, values)
 
 
-def static_differences(file, config, row_ranges) -> list[str]:
+def static_differences(file, config: Config, row_ranges) -> list[str]:
     """A message for each constant field whose values in a file and in a run differ in one of the `row_ranges`."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
@@ -119,24 +123,24 @@ def static_differences(file, config, row_ranges) -> list[str]:
     return [f"{name} has other values in the file" for name in static_fields(config) if name in changed_names]
 
 
-def tide_axis_labels(config) -> tuple[tuple[str, ...], ...]:
+def tide_axis_labels(config: Config) -> tuple[tuple[str, ...], ...]:
     """The values of the coordinates of the TIDE_AXES."""
     return tuple(config.open_boundaries.constituents), tuple(PARTS)
 
 
-def array_and_indices(config, name: str) -> tuple[str, tuple[int, ...]]:
+def array_and_indices(config: Config, name: str) -> tuple[str, tuple[int, ...]]:
     """The variable in the file that contains a field [y, x], and the indices of the field along the TIDE_AXES."""
     return array_of(name), tuple(
         labels.index(label) for labels, label in zip(tide_axis_labels(config), index_of(name), strict=False)
     )
 
 
-def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
+def static_rows(config: Config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
     """Rows [first, last) of the constant fields as they are written to the file."""
     return static_fields_on(config, (first, last, 0, config.grid.nx))
 
 
-def static_fields_on(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
+def static_fields_on(config: Config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
     """The constant fields as they are written, for rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
     rows, columns = np.arange(*part[:2]), np.arange(*part[2:])
     is_land = land_mask(config, rows, columns)
@@ -150,7 +154,7 @@ def is_missing_on_land(name: str) -> bool:
     return name == "depth" or name in COEFFICIENTS
 
 
-def static_fields(config) -> dict[str, Variable]:
+def static_fields(config: Config) -> dict[str, Variable]:
     """{name: variable} of the constant fields [y, x], among them coefficients of terms that are fields, not numbers.
 
     Coefficients that vary in time, or that the records contain, are left out.
@@ -165,11 +169,12 @@ def geographic_coordinate(grid, name: str, rows, columns) -> np.ndarray:
     """The field `name` of GEOGRAPHIC_VARIABLES at its points [rows, columns], degrees."""
     positions = points(grid, GEOGRAPHIC_VARIABLES[name].location, rows, columns)
     if name == ANGLE_NAME:
-        return np.degrees(np.arctan2(positions.axis_angle[1], positions.axis_angle[0]))
+        cosine, sine = positions.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
+        return np.degrees(np.arctan2(sine, cosine))
     return positions.lon if name.startswith("lon") else positions.lat
 
 
-def evaluate_static(config, name: str, rows, columns) -> np.ndarray:
+def evaluate_static(config: Config, name: str, rows, columns) -> np.ndarray:
     """The values of a constant field; they broadcast to [rows, columns]."""
     if name == "f":
         return coriolis(config, rows, columns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...ocean.constituents import DAY_SECONDS
@@ -12,15 +14,20 @@ from ...setup.tidal_analysis import harmonic_analysis
 from .maps import write_maps
 from .metadata import define_variable
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
 COMMENT = (
     "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares. f, V and u "
     "refer to the start of the run."
 )
 
 
-def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str) -> None:
+def write_harmonics(path, config: Config, transport: Transport, constants: dict[str, tuple], command_line: str) -> None:
     """Write the `HarmonicsAccumulator.constants` to a file atomically; all processes must call this together."""
     tides, maps = harmonic_analysis(config), []
+    assert tides is not None  # `constants` are from this analysis
     for name, (mean, pairs) in constants.items():
         analysed = variable_in_run(name, config.physics)
         amplitudes, phases = (np.stack(values) for values in zip(*pairs, strict=True))
@@ -41,7 +48,7 @@ def write_harmonics(path, config, transport, constants: dict[str, tuple], comman
         days = [step * config.time.dt / DAY_SECONDS for step in (tides.steps[0], tides.steps[-1])]
         dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(tides.steps), "comment": COMMENT})
         dataset.createDimension(CONSTITUENT_DIMENSION, len(tides.constituents))
-        names = np.array([tide.name for tide in tides.constituents], object)
+        names = np.array([tide.name for tide in tides.constituents], np.object_)
         attrs = {"long_name": "constituent of the tide"}
         define_variable(dataset, CONSTITUENT_DIMENSION, (CONSTITUENT_DIMENSION,), attrs, names, str)
         for name, (long_name, units, values) in constituent_variables.items():

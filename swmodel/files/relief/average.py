@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +24,10 @@ from ...ocean.coordinates import (
     sample_centres,
     to_frame,
 )
-from .source import Relief, ReliefAxis, ReliefError
+from .source import ReliefAxis, ReliefError
+
+if TYPE_CHECKING:
+    from .mosaic import AnyRelief
 
 #: Maximum number of values of the relief, or of samples, in memory at a time.
 MAX_VALUES = 2**24
@@ -35,7 +39,7 @@ MIN_SAMPLES_PER_SIDE, SAMPLES_PER_RELIEF_STEP = 3, 2
 RELATIVE_TOLERANCE = 1e-6
 
 
-def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def average_over_cells(relief: AnyRelief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean depth of the sea, m, sea fraction, and mean height of land, m, in each cell [ny, nx]; 0 if there is none."""
     has_same_axes = are_same_frames(frame_of(grid), relief.frame)
     integrate = integrate_overlaps if has_same_axes and not is_coarse(relief, grid) else integrate_samples
@@ -49,13 +53,13 @@ def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np
     return depth, sea_area / cell_area, height
 
 
-def is_coarse(relief: Relief, grid) -> bool:
+def is_coarse(relief: AnyRelief, grid) -> bool:
     """Whether the spacing of the relief is wider than the cells of the grid."""
     sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
     return any(size < (1 - RELATIVE_TOLERANCE) * axis.max_spacing for size, axis in sizes)
 
 
-def cell_sizes(relief: Relief, grid) -> list[float]:
+def cell_sizes(relief: AnyRelief, grid) -> list[float]:
     """The size of grid cells along x and y, in the unit of the relief; converted for the middle of the grid."""
     sizes = [axis.spacing for axis in axes(grid)]
     if axes(grid).x.unit == relief.x.unit:
@@ -67,7 +71,7 @@ def cell_sizes(relief: Relief, grid) -> list[float]:
     return [sizes[0] / x_factor, sizes[1] / y_factor]
 
 
-def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
+def integrate_overlaps(relief: AnyRelief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """For each band of rows: volume and area of the sea, volume of the land, and area of each cell, from overlaps."""
     x_axis, y_axis = axes(grid)
     weights_x, columns = overlap_weights(relief, "x", np.linspace(*x_axis.edges, x_axis.cells + 1))
@@ -81,7 +85,7 @@ def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]
         yield tuple(weights[:, used] @ values @ weights_x.T for values in densities)
 
 
-def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
+def overlap_weights(relief: AnyRelief, name: str, cell_edges: np.ndarray):
     """The overlaps of grid cells with cells around the relief's points along "x" or "y", and the points' indices.
 
     The overlaps are a sparse matrix [cells, points]. Along latitudes they are differences of sines, which are
@@ -122,7 +126,7 @@ def full_circles_to(position, axis: ReliefAxis):
     )
 
 
-def raise_not_covered(relief: Relief, name: str, position: float):
+def raise_not_covered(relief: AnyRelief, name: str, position: float):
     """Raise ReliefError for a `position` along "x" or "y" that lies beyond the relief."""
     axis = getattr(relief, name)
     ends = axis.edges[[0, -1]]
@@ -135,7 +139,7 @@ def raise_not_covered(relief: Relief, name: str, position: float):
     )
 
 
-def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
+def integrate_samples(relief: AnyRelief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """Like `integrate_overlaps`, but from samples spread over each cell; areas are relative."""
     n_samples = samples_per_side(relief, grid)
     rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
@@ -154,7 +158,7 @@ def part_of_grid(grid, first: int, last: int):
     return grid.model_copy(update={start: position, "ny": int(last - first)})
 
 
-def samples_per_side(relief: Relief, grid) -> list[int]:
+def samples_per_side(relief: AnyRelief, grid) -> list[int]:
     sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
     return [
         max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * size / np.diff(axis.points).min()))
@@ -162,7 +166,7 @@ def samples_per_side(relief: Relief, grid) -> list[int]:
     ]
 
 
-def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
+def sample_points(relief: AnyRelief, grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
     """For each band of rows: the shape [rows, ky, nx, kx] of the samples, with ky by kx samples per cell, their y along
     the grid's axis, and their positions along x and y of the relief, which broadcast to [y, x].
     """
@@ -178,7 +182,7 @@ def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterat
         yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, *positions
 
 
-def sample_sea(relief: Relief, grid) -> np.ndarray:
+def sample_sea(relief: AnyRelief, grid) -> np.ndarray:
     """Whether the relief's point nearest to each sample is sea, [ny, ky, nx, kx]."""
     max_samples = max(1, math.isqrt(MAX_VALUES // (grid.nx * grid.ny)))
     n_samples = [min(number, max_samples) for number in samples_per_side(relief, grid)]
@@ -192,7 +196,7 @@ def sample_sea(relief: Relief, grid) -> np.ndarray:
     )
 
 
-def at_nearest_points(read: Callable, relief: Relief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def at_nearest_points(read: Callable, relief: AnyRelief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The values of `read(rows, columns)` at the relief's points nearest to positions x and y, which may broadcast."""
     brackets = bracket(relief, "y", y), bracket(relief, "x", x)
     j, i = (np.where(part < 0.5, low, high) for low, high, part in brackets)
@@ -200,7 +204,7 @@ def at_nearest_points(read: Callable, relief: Relief, x: np.ndarray, y: np.ndarr
     return read(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
 
-def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def interpolate(relief: AnyRelief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Depth, m, sea fraction, and height of land, m, interpolated bilinearly to positions, which may broadcast."""
     i0, i1, fraction_x = bracket(relief, "x", x)
     j0, j1, fraction_y = bracket(relief, "y", y)
@@ -214,7 +218,7 @@ def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
     )
 
 
-def bracket(relief: Relief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
+def bracket(relief: AnyRelief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
     """Indices of the relief's points before and after each position, and the fraction of the way between them."""
     axis = getattr(relief, name)
     points, edges, count = axis.points, axis.edges, len(axis.points)

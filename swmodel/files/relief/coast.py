@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def smooth_depth(depth: np.ndarray, wet: np.ndarray, is_periodic: bool, n_passes
     """Depths smoothed `n_passes` times with weights 1, 2, 1 along x and y, using only cells that are `wet`."""
 
     def weighted_sum(field, axis):
-        mode = "wrap" if is_periodic and axis == 1 else "constant"
+        mode: Literal["wrap", "constant"] = "wrap" if is_periodic and axis == 1 else "constant"
         padded = np.pad(np.moveaxis(field, axis, 0), ((1, 1), (0, 0)), mode=mode)
         return np.moveaxis(padded[:-2] + 2 * padded[1:-1] + padded[2:], 0, axis)
 

@@ -8,11 +8,14 @@ but it separates neighbouring cells: one of the two is raised to the lowest pass
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .average import MAX_VALUES, at_nearest_points, part_of_grid, sample_points, samples_per_side
-from .source import Relief
+
+if TYPE_CHECKING:
+    from .mosaic import AnyRelief
 
 #: Minimum height of a crest above the mean height of its cell, and above both ends of the path through it, m.
 MIN_CREST_METRES = 0.5
@@ -21,7 +24,7 @@ MIN_CREST_METRES = 0.5
 SIDE_NEIGHBOURS = np.array([[[0, 0, 0]] * 3, [[0, 1, 0], [1, 1, 1], [0, 1, 0]], [[0, 0, 0]] * 3])
 
 
-def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, floodable: np.ndarray) -> np.ndarray:
+def crest_heights(relief: AnyRelief, grid, height: np.ndarray, wet: np.ndarray, floodable: np.ndarray) -> np.ndarray:
     """The height of the crest in each cell of low land, m [ny, nx]; NaN in cells without a crest.
 
     If a cell has a crest along x and another along y, the higher one counts. A crest between sea and land within a
@@ -180,7 +183,7 @@ def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
     return levels[np.arange(len(window)), low]
 
 
-def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
+def nearest_heights(relief: AnyRelief, shape, y_along_grid, x, y) -> np.ndarray:
     """The height, m [rows, ky, nx, kx], of the relief's point nearest to each sample; the sea floor is below zero."""
 
     def read_heights(rows, columns):

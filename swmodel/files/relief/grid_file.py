@@ -152,7 +152,7 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
             for name in ("lon", "lat")
         ]
     keys = {key: getattr(grid, key) for key in GRID_KEYS if getattr(grid, key) is not None}
-    with atomic_write(target) as path, netCDF4.Dataset(path, "w") as data:
+    with atomic_write(target) as draft, netCDF4.Dataset(draft, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12 SGRID-0.3",

@@ -26,8 +26,8 @@ from .average import average_over_cells, interpolate, is_coarse, part_of_grid, s
 from .coast import close_seas_and_bays, floodable_land, list_changes, smooth_depth
 from .crests import crest_heights
 from .grid_file import GeneratedGrid, check_overwritable, write_grid_file
-from .mosaic import ReliefMosaic
-from .source import Relief, ReliefError, open_relief
+from .mosaic import AnyRelief, ReliefMosaic
+from .source import ReliefError, open_relief
 from .straits import connect_seas
 
 #: Minimum sea fraction of a water cell.
@@ -90,7 +90,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
     with ExitStack() as stack:
         entries = [relief] if isinstance(relief, str | os.PathLike | None) else [*relief] or [None]
         reliefs = [open_relief(entry, stack, request.crs) for entry in entries]
-        relief_data = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs, grid)
+        relief_data: AnyRelief = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs, grid)
         depth, sea_fraction, height = average_over_cells(relief_data, grid)
         remedy = relief_data.sign_remedy()
         warn_if_sign_flipped(relief_data, grid, sea_fraction >= MIN_SEA_FRACTION)
@@ -234,12 +234,13 @@ def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndar
     return row, column
 
 
-def warn_if_sign_flipped(relief: Relief, grid, is_sea: np.ndarray) -> None:
+def warn_if_sign_flipped(relief: AnyRelief, grid, is_sea: np.ndarray) -> None:
     """Log a warning if sea and land [ny, nx] agree better with the package's relief when they are swapped."""
     if relief.fraction_variable is not None:
         return
     rows, columns = (np.arange(0, cells, -(-cells // MAX_SAMPLES_PER_AXIS)) for cells in (grid.ny, grid.nx))
-    lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).lon_lat)
+    centres = points(grid, "centre", rows, columns)
+    lon, lat = np.broadcast_arrays(centres.lon, centres.lat)
     with ExitStack() as stack:
         _, sea_fraction, _ = interpolate(open_relief(None, stack), lon, lat)
     fraction_different = np.mean((sea_fraction >= 0.5) != is_sea[np.ix_(rows, columns)])

@@ -73,7 +73,7 @@ class ReliefMosaic:
             if not (j.size and i.size):
                 continue
             part = np.stack(interpolate(relief, *np.broadcast_arrays(x[i], y[j, None])))
-            cells = np.ix_(range(3), j, i)
+            cells = np.ix_(np.arange(3), j, i)
             fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
             place = f"{self.x.name} = {x[column]:.10g}, {self.y.name} = {y[row]:.10g} {self.x.unit}"
@@ -85,7 +85,8 @@ class ReliefMosaic:
         """Positions x and y in the frame of `relief`."""
         if not are_same_frames(self.frame, relief.frame):
             x, y = to_frame(relief.frame, *from_frame(self.frame, x, y))
-        return tuple(np.broadcast_arrays(x, y))
+        x, y = np.broadcast_arrays(x, y)
+        return x, y
 
     def covers_positions(self, relief: Relief, x, y) -> np.ndarray:
         """Whether positions x and y lie within the edges of `relief`."""
@@ -109,6 +110,10 @@ class ReliefMosaic:
             positions_of_last = (coordinate[is_of_last] for coordinate in positions)
             sea[is_of_last] |= at_nearest_points(self.last.is_strait, self.last, *positions_of_last)
         return sea
+
+
+#: One relief, or several as one.
+AnyRelief = Relief | ReliefMosaic
 
 
 def spacing_in_metres(relief: Relief) -> float:

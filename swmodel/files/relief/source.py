@@ -147,7 +147,8 @@ class Relief:
         values = self.read(self.height, rows, columns)
         self.raise_if_marks_missing(values, rows, columns)
         z = self.metres_per_unit * values
-        is_missing, sea_fraction = np.isnan(z), z < 0
+        is_missing = np.isnan(z)
+        sea_fraction: np.ndarray = z < 0
         beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
         if beyond.any():
             self.raise_about_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
@@ -160,9 +161,9 @@ class Relief:
             self.raise_about_first(problem, is_no_fraction, rows, columns)
             is_wrong = is_missing & (sea_fraction > 0)
         if self.may_lack_values:
-            return tuple(
-                np.where(is_missing, np.nan, field) for field in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
-            )
+            fields = np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0)
+            depth, sea_fraction, height = (np.where(is_missing, np.nan, field) for field in fields)
+            return depth, sea_fraction, height
         if is_wrong.any() and (self.metres_per_unit < 0 or self.is_survey_of_the_sea_floor):
             log_once(f"{self.path}: missing values of {self.height.name} count as land")
         else:
@@ -272,14 +273,18 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
         crs = default_crs
     last_axes = [dataset.axis_of(coordinate) for coordinate in dataset.coordinates_along(height.dims[-1])]
     is_transposed = last_axes[:1] == ["y"]
+    fraction_variable, fraction_transform = find_fraction(dataset, height)
+    x, y = (make_axis(dataset, height, axis, context, crs) for axis in "xy")
     return Relief(
         source.path,
         str(dataset.data.attrs.get("source", height.attrs.get("source", ""))),
         height,
         -sign * size if source.name.startswith("-") else sign * size,
-        *find_fraction(dataset, height),
+        fraction_variable,
+        fraction_transform,
         None if strait is None or strait.dims != height.dims else strait,
-        *(make_axis(dataset, height, axis, context, crs) for axis in "xy"),
+        x,
+        y,
         is_transposed,
         crs,
     )
@@ -308,7 +313,7 @@ def horizontal_coordinates(dataset: CFDataset, variable, axis: str) -> list:
 def find_height(dataset: CFDataset, source: InputEntry):
     """The variable with height or depth. ReliefError: the file has no such variable, or several."""
     variables = dataset.data.variables.items()
-    fields = {name: variable for name, variable in variables if variable.ndim >= 2 and is_numeric(variable)}
+    fields = {str(name): variable for name, variable in variables if variable.ndim >= 2 and is_numeric(variable)}
     if source.name:
         name = source.name if source.name in fields else source.name.removeprefix("-")
         if name not in fields:
@@ -379,7 +384,7 @@ def find_fraction(dataset: CFDataset, height) -> tuple[Any, tuple[float, float]]
         units = variable.attrs.get("units", "")
         if variable.dims[-2:] != height.dims[-2:] or not is_numeric(variable) or units not in FRACTION_DIVISORS:
             continue
-        names, divisor = {variable.attrs.get("standard_name"), name.lower()}, FRACTION_DIVISORS[units]
+        names, divisor = {variable.attrs.get("standard_name"), str(name).lower()}, FRACTION_DIVISORS[units]
         if names & SEA_FRACTION_NAMES:
             return dataset.data[name], (1 / divisor, 0.0)
         if names & LAND_FRACTION_NAMES:

@@ -99,11 +99,12 @@ class WaterBodies:
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
         """Pairs of water cells that share a side and contain bodies: flat indices [n, 2]."""
         has_water = wet & (self.largest_body > 0)
-        numbers = np.arange(wet.size).reshape(wet.shape)
-        east = numbers, np.roll(numbers, -1, axis=1)
-        east = east if self.is_periodic else tuple(side[:, :-1] for side in east)
-        pairs = zip(east, (numbers[:-1], numbers[1:]), strict=True)
-        pairs = np.stack([np.concatenate([part.ravel() for part in side]) for side in pairs], axis=1)
+        numbers: np.ndarray = np.arange(wet.size).reshape(wet.shape)
+        west, east = numbers, np.roll(numbers, -1, axis=1)
+        if not self.is_periodic:
+            west, east = west[:, :-1], east[:, :-1]
+        sides = (west, numbers[:-1]), (east, numbers[1:])
+        pairs = np.stack([np.concatenate([part.ravel() for part in side]) for side in sides], axis=1)
         return pairs[has_water.flat[pairs].all(axis=1)]
 
     def are_near(self, one: int, other: int) -> bool:

@@ -34,7 +34,7 @@ def field_checksum(variable) -> str:
     digest = hashlib.sha256()
     rows_per_read = items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first_row in range(0, variable.shape[0], rows_per_read):
-        digest.update(np.ascontiguousarray(variable[first_row : first_row + rows_per_read]))
+        digest.update(np.ascontiguousarray(variable[first_row : first_row + rows_per_read]).data)
     return digest.hexdigest()
 
 

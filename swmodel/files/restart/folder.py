@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...config import ConfigError, to_toml
 from ...config.loading.fixed_on_resume import differences, ensemble_values_fixed_on_resume, values_fixed_on_resume
@@ -15,6 +15,9 @@ from ..draft import DRAFT_SUFFIX
 from ..integrity import guard
 from ..run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, folder_contents, remove_path
 from ..store.draft_store import EARLIER_SUFFIX
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Suffixes of files that are not used: unfinished, because the writer was killed, or set aside by a resumed run.
 TEMPORARY_SUFFIX, UNUSED_SUFFIX = DRAFT_SUFFIX, ".unused"
@@ -87,7 +90,7 @@ def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, lis
         paths = [path_in_folder if path_in_folder.exists() else Path(name)]
     else:
         paths = list_restart_files(directory)
-    problems = []
+    problems: list[str] = []
     for path in paths:
         facts = examine_restart(path)
         if "problem" not in facts:
@@ -112,7 +115,7 @@ def check_initial_restart(path, directory) -> None:
         raise FilesError(f"{path}: {facts['problem']}")
 
 
-def require_same_run(config, restart: RestartFile, task: str = "run") -> None:
+def require_same_run(config: Config, restart: RestartFile, task: str = "run") -> None:
     """Raise ConfigError, with a line per difference, unless a restart file is from this task and configuration."""
     is_ensemble = task == "ensemble"
     select_decisive = ensemble_values_fixed_on_resume if is_ensemble else values_fixed_on_resume

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...errors import FilesError, translate_os_errors
@@ -17,11 +19,14 @@ from ...setup.fields.record_notes import IN_TIME_LABEL
 from ..integrity.checksums import to_text
 from .open import open_restart
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 #: The prefix of the names of fields from Python in a file, and the attribute that holds the recorded checksum.
 FIELD_PREFIX, RECORDED_CHECKSUM_ATTRIBUTE = "python_", "recorded_sha256"
 
 
-def with_stored_fields(config, path):
+def with_stored_fields(config: Config, path):
     """The configuration, with those fields from Python that it lacks read from the restart file `path`.
 
     FilesError: the file lacks such a field, for example because the field varies in time.
@@ -49,7 +54,7 @@ def with_stored_fields(config, path):
     return with_python_inputs(config, python.fields, python.terms, python._sources | sources, python._terms)
 
 
-def names_in_file(config, name: str) -> dict[str, str]:
+def names_in_file(config: Config, name: str) -> dict[str, str]:
     """{name in the file: location} of a field; two entries for a component of a vector on a grid with rotated axes."""
     key = FIELD_PREFIX + name
     main_location = location_of(name)
@@ -58,13 +63,13 @@ def names_in_file(config, name: str) -> dict[str, str]:
     return {key: main_location} | {f"{key}_at_{location}": location for location in other_locations}
 
 
-def field_names(config) -> dict[str, tuple[str, str]]:
+def field_names(config: Config) -> dict[str, tuple[str, str]]:
     """{name in the file: (name, location)} of all fields from Python that do not vary in time."""
     names = [name for name in config.python.names if not varies_in_time(config, name)]
     return {key: (name, location) for name in names for key, location in names_in_file(config, name).items()}
 
 
-def local_fields(config, block) -> dict[str, np.ndarray]:
+def local_fields(config: Config, block) -> dict[str, np.ndarray]:
     """{name in the file: values on the block, float64 [y, x]} of the fields from Python."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
@@ -75,13 +80,13 @@ def local_fields(config, block) -> dict[str, np.ndarray]:
     return {key: values(name, location) for key, (name, location) in field_names(config).items()}
 
 
-def variable_of(config, key: str) -> Variable:
+def variable_of(config: Config, key: str) -> Variable:
     name, location = field_names(config)[key]
     model_variable = user_coefficients(user_terms_of(config)).get(name) or variable_in_run(name, config.physics)
     return model_variable._replace(location=location)
 
 
-def attributes_of(config, key: str) -> dict:
+def attributes_of(config: Config, key: str) -> dict:
     name, _ = field_names(config)[key]
     (recorded,) = [text.split()[-1] for text in config.python.fields if text.split()[0] == name]
     return {

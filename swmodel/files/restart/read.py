@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .folder import examine_restart
 from .open import open_restart
 from .python_fields import FIELD_PREFIX
 from .write import MEMORY_SUFFIX
+
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
 
 class LoadedRestart(NamedTuple):
@@ -37,7 +40,7 @@ class LoadedRestart(NamedTuple):
     substeps: int
 
 
-def read(path, setup: Setup, transport) -> LoadedRestart:
+def read(path, setup: Setup, transport: Transport) -> LoadedRestart:
     """Read this rank's part of a restart file; all ranks must call this together. Only rank 0 needs the path.
 
     FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ from

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import WriteError
 from ..schedule import EventSchedule
 from . import folder
 from .write import contents_of, write
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 
 class RestartWriter:
@@ -18,7 +22,7 @@ class RestartWriter:
     `config`: the configuration to record; `newest_step`: step of the newest file in the folder, -1 if there is none.
     """
 
-    def __init__(self, model, config, directory, command_line: str = "", newest_step: int = -1):
+    def __init__(self, model, config: Config, directory, command_line: str = "", newest_step: int = -1):
         self.model, self.config, self.directory = model, config, Path(directory)
         self.command_line, self.newest_step = command_line, newest_step
         self.options = model.config.restart
@@ -53,7 +57,7 @@ class RestartWriter:
         return self._last_write_time - start
 
 
-def write_restart(path, model, config, accumulator_fields: dict, command_line: str = "") -> None:
+def write_restart(path, model, config: Config, accumulator_fields: dict, command_line: str = "") -> None:
     """Write the state of a model and the fields of its accumulators to a restart file; `config`: the one to record."""
     if not Path(path).name:
         raise WriteError(f"{Path(path)} cannot be written: it is a folder")

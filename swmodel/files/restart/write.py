@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from ..run_folder import ZARR_SUFFIX
 from ..store.draft_store import DraftStore
 from . import python_fields
 from .examine import CHECKSUM_ATTRIBUTE, HEADER_CHECKSUM_ATTRIBUTE, examine, header_checksum
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
 
 MEMORY_SUFFIX = "_memory"
 
@@ -74,7 +78,9 @@ def contents_of(
     return RestartContents(fields, step, seconds, int(accumulator_fields.get(MEAN_STEPS, 0)), records, substeps)
 
 
-def write(path, contents: RestartContents, config, transport, command_line: str, get: Callable) -> None:
+def write(
+    path, contents: RestartContents, config: Config, transport: Transport, command_line: str, get: Callable
+) -> None:
     """Write a restart file; all ranks must call this together.
 
     FilesError: the file could not be written; an existing file is unchanged.
@@ -97,7 +103,9 @@ def write(path, contents: RestartContents, config, transport, command_line: str,
         write_file(path, local_fields, names, transport, define, needed_bytes)
 
 
-def write_store(path, local_fields, names: list[str], config, transport, define, needed_bytes: int) -> None:
+def write_store(
+    path, local_fields, names: list[str], config: Config, transport: Transport, define, needed_bytes: int
+) -> None:
     """Write a Zarr store from all processes; `local_fields`: pairs of a name and this process's part of a field."""
 
     def define_all(dataset):
@@ -115,14 +123,14 @@ def write_store(path, local_fields, names: list[str], config, transport, define,
                 store.write_field(name, (), local)
 
 
-def write_file(path, local_fields, names: list[str], transport, define, needed_bytes: int) -> None:
+def write_file(path, local_fields, names: list[str], transport: Transport, define, needed_bytes: int) -> None:
     """Write a NetCDF file on rank 0; arguments as for `write_store`."""
     digests = {name: hashlib.sha256() for name in names}
 
     def write_piece(records, name: str, index: tuple[slice, ...], values: np.ndarray):
         """Write a piece of a field; pieces must come in ascending order of rows, because of the checksum."""
         values = np.ascontiguousarray(values)
-        digests[name].update(values)
+        digests[name].update(values.data)
         records.file[name][index] = values
 
     def write_checksums(records):
@@ -148,7 +156,9 @@ def write_file(path, local_fields, names: list[str], transport, define, needed_b
         file.submit(write_checksums)
 
 
-def define_contents(contents: RestartContents, config, transport, command_line: str, dataset) -> None:
+def define_contents(
+    contents: RestartContents, config: Config, transport: Transport, command_line: str, dataset
+) -> None:
     """Define everything except the values of the fields and the checksums in a new netCDF4.Dataset."""
     define_provenance(dataset, config, transport, command_line)
     dataset.setncatts(
@@ -184,8 +194,10 @@ def define_contents(contents: RestartContents, config, transport, command_line: 
         define_variable(dataset, name, DIMENSIONS[model_variable.location], attrs, contiguous=True)
 
 
-def describe_field(name: str, mean_steps: int, config) -> tuple[Variable, dict]:
-    base, extreme = EXTREME_PATTERN.fullmatch(name).groups()
+def describe_field(name: str, mean_steps: int, config: Config) -> tuple[Variable, dict]:
+    match = EXTREME_PATTERN.fullmatch(name)
+    assert match is not None  # the pattern matches every name
+    base, extreme = match.groups()
     base, _, basis_function = base.partition(HARMONIC_SUFFIX)
     base, _, memory = base.removesuffix(MEAN_SUFFIX).partition(MEMORY_SUFFIX)
     model_variable = variable_in_run(base, config.physics)

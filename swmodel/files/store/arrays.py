@@ -148,7 +148,7 @@ def open_array(path: Path, document: dict, read_only: bool = True):
 def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
     """The files of an array that hold `records`; None: all files."""
     files_per_axis = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
-    ranges = [range(count) for count in files_per_axis]
+    ranges: list[Iterable[int]] = [range(count) for count in files_per_axis]
     if records is not None:
         ranges[0] = records
     return (path.joinpath("c", *map(str, file_index)) for file_index in itertools.product(*ranges))

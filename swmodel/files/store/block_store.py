@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..journal import sync_path
 from ..queue import CallQueue
 from ..run_folder import remove_path
 from . import arrays, tiling
+
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
 #: Longest time for which a process waits for files of other processes, while it has nothing else to write or when these
 #: files must exist, and the time between two checks, s.
@@ -54,11 +57,16 @@ class BlockStore:
         shape: rows and columns of the grid.
     """
 
-    def __init__(self, path, pieces_folder: Path, transport, shape: tuple[int, int], target: Path | None = None):
+    def __init__(
+        self, path, pieces_folder: Path, transport: Transport, shape: tuple[int, int], target: Path | None = None
+    ):
         self.target = target or Path(path)
         self.path, self.transport, self.shape, self._pieces_folder = Path(path), transport, shape, pieces_folder
-        self._worker, self._error, self._error_raised = Worker("zarr"), None, False
-        self._queue, self._pending, self._unsynced_files = CallQueue(self._worker), [], set()
+        self._worker, self._error_raised = Worker("zarr"), False
+        self._error: BaseException | None = None
+        self._queue = CallQueue(self._worker)
+        self._pending: list[PendingFields] = []
+        self._unsynced_files: set[Path] = set()
         self._names: list[str] = []  # of the arrays, on rank 0
         block = transport.block
         part = block.y.start, block.y.stop, block.x.start, block.x.stop
@@ -127,7 +135,8 @@ class BlockStore:
         dimensions = {name: arrays.dimensions_of(document) for name, document in self._documents.items()}
         self._fields = [name for name in names if arrays.is_on_grid(dimensions[name])]
         self._record_fields = [name for name in self._fields if arrays.has_records(dimensions[name])]
-        self._file_shape = arrays.shape_of_files(self._documents[self._fields[0]])[-2:]
+        *_, rows, columns = arrays.shape_of_files(self._documents[self._fields[0]])
+        self._file_shape = rows, columns
         self._whole_file_cells = tiling.cells_of_whole_files(self._part, *self.shape, self._file_shape)
         self._shared_files = list(tiling.shared_files(self._part_number, self._parts, *self.shape, self._file_shape))
         self._files_to_join = [file for file in self._shared_files if file.writers[0] == self._part_number]
@@ -149,11 +158,10 @@ class BlockStore:
                 tiling.index_in_part(cells, self._part)
             ]
         for shared_file in self._shared_files:
-            cells = tiling.intersection(shared_file.cells, self._part)
             path = self._piece_path(name, leading_indices, shared_file, self._part_number)
             path.parent.mkdir(exist_ok=True)
             with atomic_write(path) as draft, draft.open("wb") as file:
-                np.save(file, local[tiling.index_in_part(cells, self._part)])
+                np.save(file, local[tiling.index_in_part(shared_file.cells, self._part)])
 
     def _piece_path(
         self, name: str, leading_indices: tuple[int, ...], shared_file: tiling.SharedFile, writer: int
@@ -203,9 +211,7 @@ class BlockStore:
         array = self._arrays[name]
         values = np.empty((north - south, east - west), array.dtype)
         for writer, path in paths.items():
-            values[
-                tiling.index_in_part(tiling.intersection(shared_file.cells, self._parts[writer]), shared_file.cells)
-            ] = np.load(path)
+            values[tiling.index_in_part(self._parts[writer], shared_file.cells)] = np.load(path)
         array[(*leading_indices, slice(south, north), slice(west, east))] = values
         for path in paths.values():
             path.unlink()

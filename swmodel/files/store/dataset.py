@@ -62,7 +62,9 @@ class StoreVariable(AttributeAccess):
         self.dtype, self.ndim = (str if is_text else np.dtype(document["data_type"])), len(self.shape)
         attrs = dict(document["attributes"])
         if FILL_VALUE_ATTRIBUTE in attrs:
-            attrs[FILL_VALUE_ATTRIBUTE] = arrays.decode_fill_value(attrs[FILL_VALUE_ATTRIBUTE], self.dtype)
+            attrs[FILL_VALUE_ATTRIBUTE] = arrays.decode_fill_value(
+                attrs[FILL_VALUE_ATTRIBUTE], np.dtype(document["data_type"])
+            )
         super().__init__(attrs)
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ..journal import sync_path
 from ..run_folder import remove_path
 from . import arrays
 from .block_store import BlockStore, FieldSlice
+
+if TYPE_CHECKING:
+    from ...parallel.transport.transport import Transport
 
 #: The suffix of an existing store while the new one takes its name, and the folder of pieces within a store.
 EARLIER_SUFFIX, PIECES_FOLDER = ".earlier", "pieces"
@@ -24,7 +28,7 @@ class DraftStore(BlockStore):
     `define`: function of a netCDF4.Dataset that defines the contents. `needed_bytes`: size of the store, bytes.
     """
 
-    def __init__(self, path, transport, shape: tuple[int, int], define: Callable, needed_bytes: int):
+    def __init__(self, path, transport: Transport, shape: tuple[int, int], define: Callable, needed_bytes: int):
         target = Path(path)
         draft = target.with_name(target.name + DRAFT_SUFFIX)
         super().__init__(draft, draft / PIECES_FOLDER, transport, shape, target)

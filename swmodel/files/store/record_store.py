@@ -8,8 +8,10 @@ messages. Processes exchange messages only when a store is opened, flushed (befo
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +26,10 @@ from ..run_folder import remove_path
 from . import arrays, tiling
 from .block_store import BlockStore, FieldSlice
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
 #: While further calls are queued, records that complete within this time after the last publication, s, wait.
 MIN_PUBLISH_INTERVAL_SECONDS = 0.2
 
@@ -31,7 +37,7 @@ MIN_PUBLISH_INTERVAL_SECONDS = 0.2
 MAX_RECORD_METADATA_BYTES = 1 << 16
 
 
-class RecordStore(BlockStore):
+class RecordStore(BlockStore, ABC):
     """Base of stores with records in time, like `output.record_file.RecordFile`. All processes must call all methods.
 
     `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true on this
@@ -43,7 +49,9 @@ class RecordStore(BlockStore):
 
     has_time_bounds = False
 
-    def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
+    def __init__(
+        self, path, config: Config, transport: Transport, command_line: str = "", keep: Callable | None = None
+    ):
         self.config, self.dtype = config, np.dtype(config.run.dtype)
         pieces_folder = Path(path).with_name(Path(path).name + DRAFT_SUFFIX)
         super().__init__(path, pieces_folder, transport, (config.grid.ny, config.grid.nx))
@@ -103,6 +111,10 @@ class RecordStore(BlockStore):
             self.finish_thread()
             if collective and self.transport.rank == 0:
                 remove_path(self._pieces_folder)
+
+    @abstractmethod
+    def define_contents(self, dataset, config: Config) -> None:
+        """Define everything except times and global attributes."""
 
     def _create(self, command_line: str) -> None:
         folder = self.path.parent

@@ -91,4 +91,7 @@ def intersection(one: Rectangle, other: Rectangle) -> Rectangle | None:
 
 
 def index_in_part(cells: Rectangle, part: Rectangle) -> tuple[slice, slice]:
-    return slice(cells[0] - part[0], cells[1] - part[0]), slice(cells[2] - part[2], cells[3] - part[2])
+    """The index of those `cells` that lie in a part, in an array of the cells of the part."""
+    south, west = max(cells[0], part[0]), max(cells[2], part[2])
+    north, east = min(cells[1], part[1]), min(cells[3], part[3])
+    return slice(south - part[0], north - part[0]), slice(west - part[2], east - part[2])

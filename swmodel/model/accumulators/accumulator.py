@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +18,10 @@ from ...ocean.state import State
 from ...ocean.terms.bed_motion import grid_at_step
 from ...parallel.transport.halo import make_add_halo
 from ...parallel.transport.programs import cached_jit
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
+    from ...parallel.transport.transport import Transport
 
 #: Derived fields that need no halo. Velocities depend on neighbours if the scheme `has_diagnosed_velocity`.
 POINTWISE_FIELDS, VELOCITIES = ("h", "eta", "sea_level", "wet"), ("u", "v")
@@ -69,7 +73,7 @@ class Accumulator:
         self.summary = program(self.summary, self.inputs(), state, jnp.asarray(self.simulation.step, jnp.int32))
 
 
-def make_updates(updates: tuple, transport):
+def make_updates(updates: tuple, transport: Transport):
     """The update function of several Accumulators; its `summary` and `inputs` are the tuples of theirs."""
     functions = [make(*parts, transport) for make, *parts in updates]
 
@@ -118,7 +122,7 @@ class Accumulators(list):
 NO_ACCUMULATORS = Accumulators()
 
 
-def make_padded_state(scheme, transport):
+def make_padded_state(scheme: Scheme, transport: Transport):
     """The function (State, Grid, Params, step) -> (State with a halo, Grid) of one block, in Patches.
 
     The velocity includes that through open boundaries, and is zero on closed faces.
@@ -137,7 +141,7 @@ def make_padded_state(scheme, transport):
     return padded
 
 
-def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
+def make_fields(names, physics, grid_options, wet_thickness, scheme: Scheme, transport: Transport):
     """The function (State, Grid, Params, step) -> {name: derived field [y, x]} of one block.
 
     Args:
@@ -157,7 +161,8 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
         return evaluate_fields(names, [block], physics, invert, wet_thickness)[0]
 
     def fields(state: State, grid, params, step) -> dict:
-        grid_now = grid_at_step(*(as_patches(each, scheme.static_halo) for each in (grid, params)), scheme, step)
+        grid_patches, param_patches = (as_patches(each, scheme.static_halo) for each in (grid, params))
+        grid_now = grid_at_step(grid_patches, param_patches, scheme, step)
         derived = evaluate(pointwise, type(state)._make(Patch(field, (0, 0)) for field in state), grid_now)
         if others:
             derived |= evaluate(others, *padded(state, grid, params, step))

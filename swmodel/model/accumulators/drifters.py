@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +22,10 @@ from ...setup.positions.drifters import (
 )
 from .accumulator import Accumulator, make_padded_state
 
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
+    from ...parallel.transport.transport import Transport
+
 #: Width in cells of the halo that the stages of a step read: each stage lies within one cell of the drifter's cell.
 HALO_WIDTH = 2
 
@@ -34,13 +40,13 @@ STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
 
 
-def make_displacements(scheme, transport):
+def make_displacements(scheme: Scheme | None, transport: Transport):
     """The function (inputs, State, step) -> {EAST_DISPLACEMENT: u dt/dx, NORTH_DISPLACEMENT: v dt/dy} of one block.
 
     Displacements, in cells per step, are on faces, and NaN on closed ones. `scheme` is that of the run if it
     `has_diagnosed_velocity`, else None.
     """
-    padded, shape = scheme and make_padded_state(scheme, transport), transport.shape
+    padded, shape = make_padded_state(scheme, transport) if scheme else None, transport.shape
 
     def displacements(inputs, state, step):
         u, v = state.u, state.v
@@ -56,7 +62,7 @@ def make_displacements(scheme, transport):
     return displacements
 
 
-def make_drift(ny: int, nx: int, scheme, transport):
+def make_drift(ny: int, nx: int, scheme: Scheme | None, transport: Transport):
     """The update function of drifters; their summary has FIELD_NAMES and the displacements before the step.
 
     The fourth-order Runge-Kutta method, in units of cells and steps; the displacement D is linear in time over a step:

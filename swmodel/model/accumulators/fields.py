@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +20,10 @@ from ...ocean.table import (
     maxima_variables,
 )
 from ...ocean.terms.bed_motion import has_moving_floor
-from ...setup.tidal_analysis import harmonic_analysis
 from .accumulator import Accumulator, make_fields
+
+if TYPE_CHECKING:
+    from ...setup.tidal_analysis import HarmonicAnalysis
 
 #: Times are numbers of steps in summaries, and seconds in output.nc; NEVER marks cells without such a time.
 STEP_SUFFIX, NEVER = "_step", -1
@@ -193,7 +195,7 @@ def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
         values = jax.lax.dynamic_slice_in_dim(table, (sample - first) * n_functions, n_functions)
 
         def add_sample(summary):
-            new_summary = {}
+            new_summary: dict[str, Any] = {}
             for name, x in fields(state, *static, step).items():
                 sums = (f"{name}{HARMONIC_SUFFIX}{k}" for k in range(n_functions))
                 new_summary |= {key: summary[key] + values[k] * x for k, key in enumerate(sums)}
@@ -208,8 +210,8 @@ def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
 class HarmonicsAccumulator(FieldAccumulator):
     """Sums over time of fields times basis functions, sampled every few steps, for a harmonic analysis."""
 
-    def __init__(self, simulation):
-        self.analysis = tidal_analysis = harmonic_analysis(simulation.config)
+    def __init__(self, simulation, tidal_analysis: HarmonicAnalysis):
+        self.analysis = tidal_analysis
         self.sample_steps, self.n_functions = tidal_analysis.steps, 2 * len(tidal_analysis.constituents) + 1
         zero = np.dtype(simulation.config.run.dtype).type(0)
         initial_values = {

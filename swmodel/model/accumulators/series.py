@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,12 @@ from ...errors import shorten
 from ...ocean.evaluation import flow_at_step, with_boundary_velocity
 from ...ocean.grid import as_patches
 from ...ocean.patch import Patch
-from ...parallel.transport.halo import make_add_halo
+from ...parallel.transport.halo import add_halo
 from .accumulator import Accumulator
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
+    from ...parallel.transport.transport import Transport
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +27,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES, MAX_TIMES = 4 << 20, 4096
 
 
-def make_series(every: int, scheme, transport):
+def make_series(every: int, scheme: Scheme | None, transport: Transport):
     """The update function of values at points.
 
     Its summary is (values [times * points], steps [times]). Row 0 belongs to the first multiple of `every` after
@@ -33,13 +38,17 @@ def make_series(every: int, scheme, transport):
         every: steps between rows.
         scheme: the Scheme of the run if some points are faces of open boundaries, or faces that may close; else None.
     """
-    with_halo, shape = scheme and make_add_halo(scheme.halo_width, transport), transport.shape
 
     def update(summary, inputs, state, step):
         if scheme:
             # XLA compiles a branch separately, so that its bits do not depend on the code around it.
-            with_current_of_step = partial(fields_with_current, scheme, shape, inputs, type(state), step)
-            state = jax.lax.cond(step >= 0, with_current_of_step, lambda _: list(state), list(with_halo(state)))
+            with_current_of_step = partial(fields_with_current, scheme, transport.shape, inputs, type(state), step)
+            state = jax.lax.cond(
+                step >= 0,
+                with_current_of_step,
+                lambda _: list(state),
+                list(add_halo(state, scheme.halo_width, transport)),
+            )
         fields = jnp.stack(state)  # not written to memory: XLA only reads the points
         values = fields[inputs["field"], inputs["row"], inputs["column"]]
         values = jnp.where(inputs["in_block"], values, 0)
@@ -51,7 +60,7 @@ def make_series(every: int, scheme, transport):
     return update
 
 
-def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> list:
+def fields_with_current(scheme: Scheme, shape, inputs, state_class, step, fields) -> list:
     """The fields [ny, nx] of a State, with the velocity through open boundaries, from `fields` with a halo."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
     grid, params = (as_patches(inputs[name], scheme.static_halo) for name in ("grid", "params"))

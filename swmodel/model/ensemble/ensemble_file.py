@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,11 @@ from ...setup.setup import setup_of
 from ..results import Results, record_filters, schedules
 from .settings import viscosity_factors, wind_factors, written_members
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...ocean.scheme import Scheme
+    from ...parallel.transport.transport import Transport
+
 MEAN_SUFFIX, SPREAD_SUFFIX, RMS = "_mean", "_spread", "_spread_rms"
 
 LONG_NAMES_AND_METHODS = {
@@ -33,7 +39,7 @@ LONG_NAMES_AND_METHODS = {
 }
 
 
-def define_members(dataset, config) -> None:
+def define_members(dataset, config: Config) -> None:
     """Define dimensions and coordinates for all members and for those whose fields are written, and the time series."""
     member_words = "number in realization of the members whose fields are in the file"
     realization_words = "number of the member; 0 is not perturbed; member lists those whose fields are in the file"
@@ -46,15 +52,15 @@ def define_members(dataset, config) -> None:
         define_variable(dataset, name, (name,), attributes, values, "i4")
     factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
     factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
-    for name, values in factors.items():
+    for name, factors_of_members in factors.items():
         attributes = {"long_name": f"factor by which the {name} of each member is multiplied", "units": "1"}
-        define_variable(dataset, f"{name}_factor", ("realization",), attributes, values)
+        define_variable(dataset, f"{name}_factor", ("realization",), attributes, factors_of_members)
     for name, quantity in quantities_by_name(setup_of(config).scheme, config.open_boundaries.sides).items():
         attributes = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
         define_variable(dataset, name, ("time", "realization"), attributes)
 
 
-def quantities_by_name(scheme, sides) -> dict[str, Diagnostic]:
+def quantities_by_name(scheme: Scheme, sides) -> dict[str, Diagnostic]:
     """`diagnostics.diagnostics_of_run`, by names in ensemble.nc; total contents of tracers end in `_content` there."""
     return {
         f"{name}_content" if name in scheme.initial_fields else name: quantity
@@ -83,13 +89,13 @@ class RunningMoments:
 class EnsembleFile(RecordFile):
     """ensemble.nc with the fields of `output.fields`; see `RecordFile`."""
 
-    def __init__(self, path, config, transport, command_line: str = "", keep=None):
+    def __init__(self, path, config: Config, transport: Transport, command_line: str = "", keep=None):
         self.names, self.written_members, self._land = config.output.fields, written_members(config), {}
         if transport.rank == 0:
             self._land = land_masks(config, np.arange(config.grid.ny), np.arange(config.grid.nx))
         super().__init__(path, config, transport, command_line, keep)
 
-    def define_contents(self, dataset, config) -> None:
+    def define_contents(self, dataset, config: Config) -> None:
         dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
         define_grid(dataset, config.grid)
         define_members(dataset, config)
@@ -113,14 +119,18 @@ class EnsembleFile(RecordFile):
         nbytes = len(self.names) * (len(self.written_members) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
         moments = {name: RunningMoments(self.shape) for name in self.names}
-        diagnostics = [self._add_member(members, member, moments) for member in range(members.local_members.axis_size)]
+        numbers_of_members = [
+            self._add_member(members, member, moments) for member in range(members.local_members.axis_size)
+        ]
         for name, moment in moments.items() if self.transport.rank == 0 else ():
             is_land = self._land.get(variable_of(name).location)
             water = np.ones(self.shape, bool) if is_land is None else ~np.broadcast_to(is_land, self.shape)
             self._put_field(name + MEAN_SUFFIX, mark_missing(moment.mean, is_land))
             self._put_field(name + SPREAD_SUFFIX, mark_missing(moment.spread, is_land))
             self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
-        diagnostics = gather_members(self.transport, np.array([list(one.values()) for one in diagnostics if one]))
+        diagnostics = gather_members(
+            self.transport, np.array([list(one.values()) for one in numbers_of_members if one])
+        )
         names = quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides)
         numbers = dict(zip(names, diagnostics.T, strict=True))
         for name, values in numbers.items():

@@ -10,6 +10,7 @@ import logging
 import time
 from functools import cached_property
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -35,6 +36,10 @@ from .ensemble_file import open_results
 from .perturbations import Perturbations
 from .settings import member_config, unresolved_lengths, viscosity_factors
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+    from ...parallel.transport.transport import Transport
+
 MEMBER_AXIS = "member"
 
 log = logging.getLogger(__name__)
@@ -56,7 +61,7 @@ class MemberDevices(tuple):
         return jax.jit(program, **options)
 
 
-def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
+def make_loop(loop, transport: Transport, tree, is_perturbed, uses_vmap: bool, devices):
     """The program (carries, member fields, (shared fields, dt, n)) -> carries n steps later, for each device's members.
 
     `loop` is (function, arguments) of the executor's loop for one member. `tree` is the structure of the executor's
@@ -69,7 +74,7 @@ def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
 
         def advance_member(carry, own_fields):
             own_fields, others = iter(own_fields), iter(shared)
-            static = tree.unflatten([next(own_fields if perturbed else others) for perturbed in is_perturbed])
+            static = jax.tree.unflatten(tree, [next(own_fields if perturbed else others) for perturbed in is_perturbed])
             return loop(carry, static, dt, n)
 
         def advance_member_in_place(number, carries):
@@ -101,7 +106,7 @@ class Members(TimeLoopModel):
         carry: Carry with a leading axis of members, on the devices.
     """
 
-    def __init__(self, config, restart=None, corrections=()):
+    def __init__(self, config: Config, restart=None, corrections=()):
         self.construction_start_time = time.perf_counter()
         run, grid = config.run, config.grid
         if run.devices > 1:
@@ -111,7 +116,7 @@ class Members(TimeLoopModel):
         self.setup = self.domain.setup
         self.devices = MemberDevices(jax.local_devices()[: run.devices])
         kind = "mpi" if run.nproc > 1 else "serial"
-        division = {"members": config.ensemble.members, "n_member_groups": run.nproc}
+        division = {"n_members": config.ensemble.members, "n_member_groups": run.nproc}
         self.transport = connect(kind, (1, 1), grid.ny, grid.nx, exchange=run.exchange, **division)
         self.local_members = self.transport.block.members
         if self.transport.rank == 0:
@@ -144,7 +149,8 @@ class Members(TimeLoopModel):
     def set_state(self, state: State) -> None:
         """Set the state, NumPy arrays [members, y, x] of this process's members; see `change.carry_with_state`."""
         fields = (np.asarray(new, old.dtype) for new, old in zip(state, self.carry.state, strict=True))
-        steps, carry = self.carry.step, carry_with_state(self, self._executor, self._put_members(state._make(fields)))
+        steps, new_state = self.carry.step, self._put_members(type(state)._make(fields))
+        carry = carry_with_state(self, self._executor, new_state)
         self._clear_state()
         self.carry = carry._replace(step=steps)
 
@@ -170,7 +176,7 @@ class Members(TimeLoopModel):
         domain, number = self.domain, member - self.local_members.start
         needs_memory = domain.scheme.forward_backward and domain.config.open_boundaries.sides
         states = self.state, *(self.get(self.carry.memory) if needs_memory else ())
-        state, *memory = (each._make(field[number] for field in each) for each in states)
+        state, *memory = (type(each)._make(field[number] for field in each) for each in states)
         model = SimpleNamespace(
             config=domain.config,
             scheme=domain.scheme,
@@ -224,14 +230,14 @@ class Members(TimeLoopModel):
 
     def _stack_members(self, make):
         """The trees make(member) of this process's members, stacked along a leading axis, on the devices."""
-        arrays = None
+        arrays: list[np.ndarray] = []
         for number, member in enumerate(range(self.local_members.start, self.local_members.stop)):
             leaves, tree = jax.tree.flatten(make(member))
             arrays = arrays or [np.empty((self.local_members.length, *leaf.shape), leaf.dtype) for leaf in leaves]
             for array, leaf in zip(arrays, leaves, strict=True):
                 array[number] = leaf
         # Each array is freed before the next is copied to the devices.
-        return tree.unflatten([self._put_members(arrays.pop(0)) for _ in range(len(arrays))])
+        return jax.tree.unflatten(tree, [self._put_members(arrays.pop(0)) for _ in range(len(arrays))])
 
     def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         self._clear_state()  # a view of the carry would keep its memory from being reused
@@ -255,7 +261,7 @@ class Members(TimeLoopModel):
         self.__dict__.pop("state", None)
 
 
-def uses_vmap(config) -> bool:
+def uses_vmap(config: Config) -> bool:
     """Whether the members of a device take each step together, rather than one member after the other.
 
     On CPUs the native step, which cannot be batched, is faster one member after the other, because the state of a

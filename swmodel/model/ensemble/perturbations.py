@@ -10,6 +10,8 @@ Fields are smoothed like background errors (`assimilation.background`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...assimilation.background import ControlErrors, make_background_errors
@@ -18,18 +20,22 @@ from ...ocean.records import record_names, record_param_kinds
 from ...ocean.terms.tracer import concentration_of
 from .settings import viscosity_factors, wind_factors
 
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
+
 #: The controls of `BackgroundErrors` that are perturbed as fields; both components of the wind have the same factor.
 ETA, WIND = "eta", "wind_x"
 
 
-def with_thickness(state, h, scheme):
+def with_thickness(state, h, scheme: Scheme):
     """A State with another thickness; dry cells stay dry, and concentrations do not change."""
     if scheme.drying:
         h = np.where(state.h > 0, np.maximum(h, 0), state.h)
     changed = state._replace(h=h)
-    for term in (term for term in scheme.active_terms if term.to_prognostic):
-        values = {row.name: concentration_of(row.name, state) for row in term.initial}
-        changed = changed._replace(**term.to_prognostic(values | {"h": h}))
+    for term in scheme.active_terms:
+        if term.to_prognostic:
+            values = {row.name: concentration_of(row.name, state) for row in term.initial}
+            changed = changed._replace(**term.to_prognostic(values | {"h": h}))
     return changed
 
 
@@ -42,17 +48,14 @@ class Perturbations:
     """
 
     def __init__(self, domain, corrections=()):
-        self.corrections, self.setup = {name: {} for name in corrections}, domain.setup
-        options = domain.config.ensemble
+        self.corrections: dict[str, dict[int, np.ndarray]] = {name: {} for name in corrections}
+        self.setup, options = domain.setup, domain.config.ensemble
         self.config, self.seed = domain.config, options.seed
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
         self.scheme, self.static_halo = domain.scheme, domain.setup.static_halo
         self.initial_state = domain.setup.state(domain.transport.block)
-        errors = {
-            ETA: ControlErrors(options.initial_eta, options.initial_eta_length),
-            WIND: ControlErrors(options.wind, options.wind_length),
-        }
-        errors = {name: each for name, each in errors.items() if each.sigma > 0 and each.length > 0}
+        sizes = {ETA: (options.initial_eta, options.initial_eta_length), WIND: (options.wind, options.wind_length)}
+        errors = {name: ControlErrors(*size) for name, size in sizes.items() if min(size) > 0}
         self.background = make_background_errors(domain, errors) if errors else None
         self.step = 0
         self.relative_winds = {}  # {member: relative change [ny, nx]} of a wind that varies in time

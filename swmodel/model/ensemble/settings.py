@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,9 @@ MIN_LENGTH_CELLS = 3
 MAX_LOG_DEVIATION = 10
 
 #: Options of [output] that have no effect on an ensemble, and the values with which they are switched off.
-UNUSED_OUTPUT_OPTIONS = dict.fromkeys(("means", "maxima", "stations", "sections", "harmonics", "drifters"), ())
+UNUSED_OUTPUT_OPTIONS: dict[str, Any] = dict.fromkeys(
+    ("means", "maxima", "stations", "sections", "harmonics", "drifters"), ()
+)
 UNUSED_OUTPUT_OPTIONS |= {"inundation": False} | dict.fromkeys(
     ("diagnostics_every_steps", "spectra", "spectra_every_steps", "arrival", "drifters_every", "drifters_every_steps")
 )
@@ -155,8 +158,10 @@ def friction_problems(setup: Setup) -> Iterator[str]:
         return
     extremes = survey(setup)
     viscosity = extremes.max_abs("viscosity") * factors[member]
-    added_rate = {"viscosity": viscosity - extremes.max_abs("viscosity")}
-    added_rate = TERMS["viscosity"].rate(added_rate, *(extremes.ranges[name][0] for name in ("dx", "dy")))
+    added_viscosity = {"viscosity": viscosity - extremes.max_abs("viscosity")}
+    rate = TERMS["viscosity"].rate
+    assert rate is not None
+    added_rate = rate(added_viscosity, *(extremes.ranges[name][0] for name in ("dx", "dy")))
     extremes.ranges["friction_rate"] = (0.0, extremes.max_abs("friction_rate") + added_rate)
     largest, _ = max_stable_dt(config, extremes)
     if config.time.dt > largest:

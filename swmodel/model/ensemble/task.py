@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...files.run_folder import ENSEMBLE
 from ...files.status import read_status
 from .. import progress
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
-def compute(config, directory, options, report, command_line, watch) -> None:
+
+def compute(config: Config, directory, options, report, command_line, watch) -> None:
     """Run the members from step 0, or from the restart file options["restart"]; write ensemble.nc and ensemble.png.
 
     For the arguments see `cli.tasks.TASK_MODULES`.

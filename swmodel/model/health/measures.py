@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,10 @@ from ...parallel.transport.halo import zero_beyond
 from ...parallel.transport.programs import cached_jit
 from ...setup.checks.extremes import process_rates
 
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
+    from ...parallel.transport.transport import Transport
+
 #: Largest number of cells per step that water may cross along an axis; it crosses more only in a blow-up.
 MAX_CELLS_PER_STEP = 3.0
 
@@ -25,15 +29,15 @@ MAX_CELLS_PER_STEP = 3.0
 class Measures(NamedTuple):
     """The largest values on water: numbers for a block, or arrays [runs] for the whole domain of each run."""
 
-    neg_min_h: float  # -min(h), m; infinity where a field is not finite
-    max_h: float  # m
-    speed: float  # m s-1
-    crossing: float  # |u|/dx or |v|/dy, s-1: cells that the water crosses per second
-    wave_rate: float  # this and the following rates in s-1: `setup.checks.extremes.process_rates`
-    drag_rate: float
-    friction_rate: float
-    transport_rate: float
-    concentration: float  # |C/h| of any tracer
+    neg_min_h: Any  # -min(h), m; infinity where a field is not finite
+    max_h: Any  # m
+    speed: Any  # m s-1
+    crossing: Any  # |u|/dx or |v|/dy, s-1: cells that the water crosses per second
+    wave_rate: Any  # this and the following rates in s-1: `setup.checks.extremes.process_rates`
+    drag_rate: Any
+    friction_rate: Any
+    transport_rate: Any
+    concentration: Any  # |C/h| of any tracer
 
 
 #: Added to the thickness in runs with drying, m, so that water of zero thickness counts as positive.
@@ -48,7 +52,7 @@ def blocks_of(domain):
     return [(as_patches(grid, halo), block.shape) for grid, block in pairs]
 
 
-def make_unusable_count(halo: int, drying: bool, transport):
+def make_unusable_count(halo: int, drying: bool, transport: Transport):
     """The function (State, wet) of a block -> number of unusable cells in all blocks; `wet` has a halo.
 
     In an unusable cell a field is not finite, or water has no thickness, so that `neg_min_h` is not negative.
@@ -64,7 +68,7 @@ def make_unusable_count(halo: int, drying: bool, transport):
     return count
 
 
-def count_unusable_cells(state: State, wet, scheme, transport):
+def count_unusable_cells(state: State, wet, scheme: Scheme, transport: Transport):
     """The number of unusable cells; NumPy counts those of NumPy arrays, as copies to a device take much longer."""
     if not isinstance(state.h, np.ndarray):
         return cached_jit(make_unusable_count, scheme.static_halo, scheme.drying, transport)(state, wet)
@@ -72,7 +76,7 @@ def count_unusable_cells(state: State, wet, scheme, transport):
         return make_unusable_count(scheme.static_halo, scheme.drying, transport)(state, np.asarray(wet))
 
 
-def make_measures(scheme, halo: int, transport):
+def make_measures(scheme: Scheme, halo: int, transport: Transport):
     """The function (State, (Grid, Params)) -> Measures of a block, as one array; Grid and Params have a `halo`."""
 
     def measures(state: State, static):

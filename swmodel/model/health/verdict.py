@@ -61,7 +61,8 @@ class Health:
     def __init__(self, model, directory=None, domain=None, params=None):
         self.model, self.directory, self.transport = model, directory, model.transport
         self.domain = domain = domain or model
-        self.config, self.last_measures, self.last_step = domain.config, None, model.step
+        self.config, self.last_step = domain.config, model.step
+        self.last_measures: Measures | None = None
         local_scale = max(
             max_inverse_length(grid, shape, grid.wet.block_values(shape) > 0) for grid, shape in blocks_of(domain)
         )
@@ -117,14 +118,14 @@ class Health:
 
     def check_time_step(self) -> None:
         """Warn if the step, in as many substeps as allowed, is above the largest stable one at the last check."""
-        max_substeps = self.config.time.max_substeps
-        if self.model.substeps < max_substeps:
+        measures, max_substeps = self.last_measures, self.config.time.max_substeps
+        if measures is None or self.model.substeps < max_substeps:
             return
-        rates, dt = [getattr(self.last_measures, name).max() for name in RATES], self.dt
+        rates, dt = [getattr(measures, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
             return
         for margin in (1.05, 1.0):  # computing the limit takes 10 ms; after small changes the margin saves this
-            largest, process = self.largest_dt(self.last_measures, margin)
+            largest, process = self.largest_dt(measures, margin)
             if dt <= largest:
                 self.stable_rates = tuple(margin * rate for rate in rates)
                 return
@@ -135,8 +136,8 @@ class Health:
         if self.transport.rank == 0:
             log.warning(
                 f"step {self.last_step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
-                f"largest stable one, {largest:.4g} s ({process}); CFL {self.cfl().max():.3g}; the run may blow up; "
-                f"{remedy} would be stable"
+                f"largest stable one, {largest:.4g} s ({process}); CFL {self.cfl(measures).max():.3g}; the run "
+                f"may blow up; {remedy} would be stable"
             )
 
     def largest_dt(self, measures: Measures, margin: float = 1.0) -> tuple[float, str]:
@@ -144,10 +145,10 @@ class Health:
         ranges = {name: (0.0, margin * getattr(measures, name).max()) for name in RATES}
         return max_stable_dt(self.config, FieldExtremes(ranges))
 
-    def cfl(self) -> np.ndarray:
-        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last check, with the largest |u| and h; [runs]."""
-        wave_speed = np.sqrt(self.config.physics.gravity * self.last_measures.max_h)
-        return self.dt * (self.last_measures.speed + wave_speed) * self.inverse_cell_size
+    def cfl(self, measures: Measures) -> np.ndarray:
+        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) with the largest |u| and h of the `measures`; [runs]."""
+        wave_speed = np.sqrt(self.config.physics.gravity * measures.max_h)
+        return self.dt * (measures.speed + wave_speed) * self.inverse_cell_size
 
     def raise_blow_up(self, bad: np.ndarray, measures: Measures):
         """Write blowup.nc for the first run that is marked in `bad` [runs], and raise NumericalError."""
@@ -171,7 +172,7 @@ class Health:
             largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
         else:
             largest = self.largest_dt(self.last_measures)[0]
-            location = f"{location}; CFL {self.cfl()[run]:.3g} at step {self.last_step}"
+            location = f"{location}; CFL {self.cfl(self.last_measures)[run]:.3g} at step {self.last_step}"
         raise NumericalError(
             f"the solution blew up {when}{members_words}: {location}; start again with a smaller time step "
             f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest):.4g} "

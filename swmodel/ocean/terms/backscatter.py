@@ -12,14 +12,19 @@ Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a doub
 doi:10.1016/j.ocemod.2018.09.006.
 """
 
-import numpy as np
+from __future__ import annotations
 
-from ..operators import divergence, root
+from typing import TYPE_CHECKING
+
+from ..operators import divergence, maximum, root
 from ..variable import Variable, coefficient
 from . import smagorinsky
 from .friction import biharmonic_loss, harmonic, harmonic_loss, laplacian, squared_width
 from .term import Term
 from .tracer import upwind_flux
+
+if TYPE_CHECKING:
+    from ..scheme import Scheme
 
 C = coefficient("backscatter", "1", "coefficient of the anti-viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0))
 ENERGY = Variable("subgrid_energy", "centre", "m3 s-2", "", "energy of unresolved eddies", dimension=(2, 1, -2, 0))
@@ -35,7 +40,7 @@ def tendency(flow, params, now):
     """dE/dt, and du/dt = - D(|nu|, u) with the harmonic friction D, likewise for v."""
     grid, currents, transports = flow.grid, (flow.u, flow.v), (flow.h_u * flow.u, flow.h_v * flow.v)
     e = flow.subgrid_energy / flow.h
-    nu = params["backscatter"] * (2.0 * (squared_width(grid) * np.maximum(e, 0.0))).map(root)
+    nu = params["backscatter"] * (2.0 * (squared_width(grid) * maximum(e, 0.0))).map(root)
     loss = biharmonic_loss(laplacian(*transports, 1.0, grid), laplacian(*currents, 1.0, grid), grid)
     energy_gain = sum(nu4(flow, params) * loss for name, nu4 in FEEDING_TERMS.items() if name in params)
     energy_loss = nu * harmonic_loss(transports, currents, grid)
@@ -43,7 +48,7 @@ def tendency(flow, params, now):
     return forces | {ENERGY.name: energy_gain - energy_loss - divergence(*upwind_flux(flow, e), grid)}
 
 
-def unsupported_reason(scheme):
+def unsupported_reason(scheme: Scheme):
     """Why the term cannot run with a Scheme: no term feeds e. "" if it can."""
     if {*FEEDING_TERMS} & {*scheme.term_names}:
         return ""

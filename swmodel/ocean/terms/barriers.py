@@ -21,17 +21,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, model_validator
 
 from ..barrier_faces import NO_CREST, away_from_barriers
-from ..operators import root, where
+from ..operators import maximum, minimum, root, where
 from ..option import Section, option, parse_duration
 from ..patch import Patch, east, north
 from ..variable import Variable
 from .term import Term
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: The smallest crest that counts as no barrier, m.
 MIN_NO_CREST = 0.5 * NO_CREST
@@ -98,13 +101,13 @@ class BarriersOptions(Section):
     )
 
 
-def problems(config):
+def problems(config: Config):
     """Yield a message if the stepper amplifies damped flow."""
     if config.barriers.lines and config.time.stepper == "leapfrog":
         yield "time.stepper: leapfrog amplifies the damped flow over barriers; choose another stepper"
 
 
-def build(config, rows, columns):
+def build(config: Config, rows, columns):
     return {
         "weir_coefficient": np.full((1, 1), config.barriers.discharge_coefficient),
         "away_from_barriers": away_from_barriers(config, rows, columns),
@@ -122,20 +125,20 @@ class FlowOverCrest:
 
     def __init__(self, flow, crest: Patch, neighbour: Callable[[Patch], Patch]) -> None:
         eta, depth, wet = flow.eta, flow.grid.depth, flow.grid.wet
-        top = np.maximum(crest, -np.minimum(depth, neighbour(depth)))
-        a, b = np.maximum(eta - top, 0.0), np.maximum(neighbour(eta) - top, 0.0)
-        higher, lower = np.maximum(a, b), np.minimum(a, b)
+        top = maximum(crest, -minimum(depth, neighbour(depth)))
+        a, b = maximum(eta - top, 0.0), maximum(neighbour(eta) - top, 0.0)
+        higher, lower = maximum(a, b), minimum(a, b)
         self.is_barrier = (crest < MIN_NO_CREST) & (wet * neighbour(wet) > 0)
-        self.near, self.far = np.maximum(a, b * (2 / 3)), np.maximum(b, a * (2 / 3))
-        excess = (higher * (2 / 3) - lower) * (1 / BLENDED_RATIOS) / np.maximum(higher, MIN_LEVEL)
-        self.critical_part = np.minimum(np.maximum(excess, 0.0), 1.0)
+        self.near, self.far = maximum(a, b * (2 / 3)), maximum(b, a * (2 / 3))
+        excess = (higher * (2 / 3) - lower) * (1 / BLENDED_RATIOS) / maximum(higher, MIN_LEVEL)
+        self.critical_part = minimum(maximum(excess, 0.0), 1.0)
 
     def transport(self, velocity: Patch, length: Patch, params) -> Patch:
         """Transport over the barriers, m3 s-1, from the velocity over their crests; zero on other faces."""
         speed = params["weir_coefficient"] * (2 * params["gravity"] * abs(self.near - self.far)).map(root)
         critical = where(self.near > self.far, speed, -speed)
         blended = velocity + self.critical_part * (critical - velocity)
-        return where(self.is_barrier, length * (np.minimum(self.near, self.far) * blended), 0.0)
+        return where(self.is_barrier, length * (minimum(self.near, self.far) * blended), 0.0)
 
     def acceleration(self, velocity: Patch, per_length: Patch, params) -> Patch:
         """du/dt over the crests, m s-2; zero on other faces."""

@@ -11,10 +11,15 @@ compare levels h - depth, use the depth after the motion, even while the floor m
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..instant import Instant
 from ..records import interpolate_records
 from ..variable import Variable
 from .term import Term
+
+if TYPE_CHECKING:
+    from ..scheme import Scheme
 
 UPLIFT = Variable(
     "uplift", "centre", "m", "", "uplift of the sea floor", dimension=(0, 1, 0, 0), is_signed=True,
@@ -28,12 +33,12 @@ def remaining_uplift(params):
     return params["final_uplift"] - params["uplift"]
 
 
-def has_moving_floor(scheme) -> bool:
+def has_moving_floor(scheme: Scheme) -> bool:
     """Whether the floor moves in time in a run with this Scheme."""
     return UPLIFT.name in scheme.varying
 
 
-def grid_at_step(grid, params: dict, scheme, step):
+def grid_at_step(grid, params: dict, scheme: Scheme, step):
     """A Grid of Patches with the depth after a number of steps; the same Grid if the floor does not move in time.
 
     Args:

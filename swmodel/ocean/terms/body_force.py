@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import cos, sin
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from ..instant import phase_cosine_and_sine, phase_increment
 from ..option import Duration, Section, option
 from ..variable import Variable
 from .term import Term
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 COMPONENTS = {"x": "u", "y": "v"}
 PARTS = ("mean", "cosine", "sine")
@@ -28,7 +32,7 @@ class BodyForceOptions(Section):
     period: Duration = option(86400.0, "s", 'period of the oscillations, in seconds or as "12.42 h"')
 
 
-def problems(config):
+def problems(config: Config):
     """Report an oscillation that is too fast for the time step."""
     options, dt = config.body_force, config.time.dt
     if dt is not None and options.period <= 2 * dt and (options.x_amplitude or options.y_amplitude):
@@ -40,7 +44,7 @@ def component_params(axis: str) -> list[str]:
     return [f"body_force_{axis}_{part}" for part in PARTS]
 
 
-def build(config, rows, columns):
+def build(config: Config, rows, columns):
     """a, b cos(phase) and - b sin(phase) of each component, and the time step as a fraction of the period."""
     options = config.body_force
     params = dict(zip(PHASE_PARAMS, phase_increment(config.time.dt, options.period), strict=True))
@@ -53,7 +57,8 @@ def build(config, rows, columns):
 
 def tendency(flow, params, now):
     """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
-    cosine, sine = phase_cosine_and_sine(*(params[name] for name in PHASE_PARAMS), now, flow.h.values.dtype)
+    turns_high, turns_low = (params[name] for name in PHASE_PARAMS)
+    cosine, sine = phase_cosine_and_sine(turns_high, turns_low, now, flow.h.values.dtype)
     forces = {}
     for axis, velocity in COMPONENTS.items():
         a, b_cosine, b_sine = (params[name] for name in component_params(axis))

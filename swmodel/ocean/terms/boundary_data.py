@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import cos, radians, sin
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator
 
@@ -12,10 +12,14 @@ from ..option import Section, option
 from ..variable import Variable
 from .tide import date_problem, expand_names, period_problems, ramp_variables, repetition_problems
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 AXIS_OF_SIDE = {"west": "x", "east": "x", "south": "y", "north": "y"}
 
 #: Constituents of the boundary tide.
-CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
+BoundaryConstituent: TypeAlias = Literal["M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4"]
+CONSTITUENTS: tuple[str, ...] = get_args(BoundaryConstituent)
 #: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
 PARTS = {"cosine": cos, "sine": sin}
 #: The numbers of a constituent in the params; see `phase_params`.
@@ -27,7 +31,7 @@ DEFAULT_DATE = "2000-01-01"
 def boundary_variable(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
     """The Variable of a field of boundary data. A mean may vary in time and has a key for a uniform value."""
     is_mean = not index_of(name)
-    properties = {
+    properties: dict[str, Any] = {
         "key": name.replace("boundary_", "open_boundaries.") if is_mean else "",
         "varies_in_time": is_mean,
         "control": "field",
@@ -113,7 +117,7 @@ class OpenBoundaryOptions(Section):
         "air pressure that the level outside refers to (inverse barometer); none: the level already includes the "
         "effect of air pressure, as that of another run does",
     )
-    constituents: Annotated[tuple[Literal[CONSTITUENTS], ...], BeforeValidator(expand_names)] = option(
+    constituents: Annotated[tuple[BoundaryConstituent, ...], BeforeValidator(expand_names)] = option(
         (), "", "constituents of the boundary tide; each list below has one element per constituent"
     )
     amplitude: tuple[float, ...] = option((), "m", "amplitude of each constituent, if the case or a file gives none")
@@ -134,7 +138,7 @@ def missing_sides(key: str, sides, grid):
             yield f"{key}: there is no {side} side where {axis} is true; leave out this side, or set that key to false"
 
 
-def problems(config):
+def problems(config: Config):
     """Yield messages about open boundaries of a periodic axis, values without effect, unsuitable steppers and tides."""
     options, grid, time, tides = config.open_boundaries, config.grid, config.time, tide_names(config)
     if options.sides and time.stepper == "leapfrog":
@@ -185,39 +189,39 @@ def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
     return section.amplitude[position] * PARTS[part](radians(section.phase[position] if section.phase else 0.0))
 
 
-def has_values(config, name: str, *arrays: str) -> bool:
+def has_values(config: Config, name: str, *arrays: str) -> bool:
     """Whether files, the case or Python provide parts of the constituent `name` in any of the arrays."""
     return any(has_source(config, part) for array in arrays for part in part_names(name, array))
 
 
-def tide_names(config) -> list[str]:
+def tide_names(config: Config) -> list[str]:
     """The constituents of the boundary tide, in the order of CONSTITUENTS."""
     return [name for name in CONSTITUENTS if name in config.open_boundaries.constituents]
 
 
-def has_source(config, name: str) -> bool:
+def has_source(config: Config, name: str) -> bool:
     """Whether a file, the case or Python provides a field."""
     return name in config.python.names or is_in_case(config, name) or bool(input_file_of(config, name))
 
 
-def is_in_case(config, name: str) -> bool:
+def is_in_case(config: Config, name: str) -> bool:
     """Whether the case has a function of a field, or of the array of all constituents of a tide."""
     index = index_of(name)
     return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_boundaries.constituents)
 
 
-def input_file_of(config, name: str) -> str:
+def input_file_of(config: Config, name: str) -> str:
     """The entry of [input] for a field, or for a constituent of a tide; "" for none."""
     entries, index = getattr(config.input, array_of(name), ""), index_of(name)
     return dict(zip(config.open_boundaries.constituents, entries, strict=False)).get(index[0], "") if index else entries
 
 
-def uses_air_pressure(config) -> bool:
+def uses_air_pressure(config: Config) -> bool:
     """Whether the boundary level is corrected for air pressure."""
     return config.open_boundaries.pressure is not None and has_source(config, "air_pressure")
 
 
-def unused_coefficients(config) -> list[str]:
+def unused_coefficients(config: Config) -> list[str]:
     """The names of coefficients without effect: the parts of constituents that have no values in the run."""
     with_transports = [name for name in tide_names(config) if has_values(config, name, *TRANSPORTS)]
     tides_of_array = {LEVEL: tide_names(config)} | dict.fromkeys(TRANSPORTS, with_transports)

@@ -16,12 +16,15 @@ Reference: Green and Ampt (1911); Chow, Maidment and Mays (1988), Applied Hydrol
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from ..operators import root
+from ..operators import maximum, root
 from ..variable import Variable, coefficient
 from .rain import limited_sink
 from .term import Term
+
+if TYPE_CHECKING:
+    from ..scheme import Scheme
 
 K = coefficient("hydraulic_conductivity", "m s-1", "hydraulic conductivity of the ground", "field", (0, 1, -1, 0), 1e-8)
 PSI = coefficient("wetting_front_suction", "m", "suction at the wetting front", "field", (0, 1, 0, 0), 1e-3)
@@ -38,16 +41,16 @@ MIN_SUCTION, MIN_DIVISOR = 1e-9, 1e-30
 def infiltration_rate(flow, params):
     """f at centres, m s-1."""
     F, h, dt, deficit = flow.step_start[INFILTRATED.name], flow.step_start["h"], flow.dt, params[DEFICIT.name]
-    S = np.maximum((params[PSI.name] + h) * deficit, MIN_SUCTION)
+    S = maximum((params[PSI.name] + h) * deficit, MIN_SUCTION)
     if dt is None:
-        return limited_sink(params[K.name] * (1 + S / np.maximum(F, MIN_SUCTION)), flow)
+        return limited_sink(params[K.name] * (1 + S / maximum(F, MIN_SUCTION)), flow)
     K_dt = params[K.name] * dt  # m, the water that the ground would take without suction
     b = 2 * F - (1 - deficit) * K_dt
     total = b + (b * b + 8 * (K_dt * (F + S))).map(root)
-    return limited_sink(4 * (K_dt * (F + S)) / np.maximum(total, MIN_DIVISOR) * (1 / dt), flow)
+    return limited_sink(4 * (K_dt * (F + S)) / maximum(total, MIN_DIVISOR) * (1 / dt), flow)
 
 
-def unsupported_reason(scheme) -> str:
+def unsupported_reason(scheme: Scheme) -> str:
     """Why the term cannot run with a Scheme: it has no drying. "" if it can."""
     return "" if scheme.drying else f"physics.{K.name}: needs drying.active = true"
 

@@ -15,10 +15,8 @@ Reference: Grooms (2023).
 
 from math import pi
 
-import numpy as np
-
 from ..derived import relative_vorticity
-from ..operators import dx_c, dx_f, dy_c, dy_f, mx_c, my_c, root, where
+from ..operators import dx_c, dx_f, dy_c, dy_f, maximum, mx_c, my_c, root, where
 from ..variable import coefficient
 from .friction import biharmonic, biharmonic_loss, harmonic, harmonic_loss, laplacian, one_cell_gradients, squared_width
 from .leith import squared_gradient
@@ -32,12 +30,12 @@ def viscosities(flow, params):
     grid, currents = flow.grid, (flow.u, flow.v)
     L, width, zeta = laplacian(*currents, 1.0, grid), squared_width(grid), relative_vorticity(*currents, grid)
     energy_taken, energy_returned = biharmonic_loss(L, L, grid), harmonic_loss(currents, currents, grid)
-    divisor = np.maximum(energy_returned, 0.25 * width * energy_taken)
+    divisor = maximum(energy_returned, 0.25 * width * energy_taken)
     m = energy_taken / where(divisor > 0, divisor, 1.0)
     circulation = dx_f(grid.dy.v * grid.rdx.v * dx_c(zeta)) + dy_f(grid.dx.u * grid.rdy.u * dy_c(zeta))
     curvature = grid.slip * (2 - grid.slip) * (grid.rarea.corner * circulation)  # at interior corners, where slip is 1
     net_enstrophy_loss = mx_c(my_c(curvature * curvature)) - m * squared_gradient(zeta, grid)
-    return pi**-6 * params["leith_e"] * (width * width * width) * np.maximum(net_enstrophy_loss, 0.0).map(root), m
+    return pi**-6 * params["leith_e"] * (width * width * width) * maximum(net_enstrophy_loss, 0.0).map(root), m
 
 
 def tendency(flow, params, now):

@@ -16,13 +16,13 @@ Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..constituents import Constituent, constituents_at
 from ..instant import phase_cosine_and_sine, phase_increment
-from ..operators import mx_f, my_f
+from ..operators import maximum, mx_f, my_f
 from ..patch import Patch, east, north, south, west
 from . import boundary_data
 from .boundary_data import (
@@ -40,6 +40,9 @@ from .boundary_data import (
 from .term import Term
 from .tide import ramp_factor, ramp_params
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 #: Smallest depth for the speed of waves, m. It counts on land only, where the root needs a finite derivative.
 MIN_WAVE_DEPTH = 1e-6
 
@@ -52,7 +55,7 @@ class BoundaryData(NamedTuple):
     transport_y: Patch
 
 
-def build(config, rows, columns):
+def build(config: Config, rows, columns):
     """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
     params = {}
     if boundary_data.uses_air_pressure(config):
@@ -128,7 +131,7 @@ def radiation_flux(flow, params, eta, boundary: BoundaryData):
     def flux(eta_b: Patch, inward: Patch, mean: Callable, transport: Patch) -> tuple[Patch, Patch]:
         """U_ext + n sqrt(g H) (eta_ext - eta_b), m2 s-1, and H + eta_b, m, with H and eta_ext by `mean` on faces."""
         depth = mean(grid.depth)
-        speed = (g * np.maximum(depth, MIN_WAVE_DEPTH)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
+        speed = (g * maximum(depth, MIN_WAVE_DEPTH)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
         return transport + inward * (speed * (mean(boundary.level) - eta_b)), depth + eta_b
 
     return (

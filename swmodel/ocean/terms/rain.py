@@ -11,9 +11,7 @@ bring are a source in `tracer`.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..operators import divergence
+from ..operators import divergence, maximum, minimum
 from ..variable import Variable
 from .term import Term
 
@@ -35,11 +33,11 @@ def limited_sink(rate, flow):
     if flow.min_mobile_thickness is None:
         return rate
     h, dt = flow.step_start["h"], flow.dt
-    demand = rate * np.minimum(h * (1 / flow.drying_thickness), 1.0)
+    demand = rate * minimum(h * (1 / flow.drying_thickness), 1.0)
     if dt is None:
         return demand
     remaining = h * (1 / dt) - divergence(flow.U, flow.V, flow.grid)
-    return np.minimum(demand, MAX_SINK_FRACTION * np.maximum(remaining, 0.0))
+    return minimum(demand, MAX_SINK_FRACTION * maximum(remaining, 0.0))
 
 
 def rain(flow, params, now):

@@ -5,7 +5,7 @@ dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..variable import Variable
 from .boundary_data import missing_sides
 from .open_boundaries import boundary_data_at
 from .term import Term
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
@@ -33,7 +36,7 @@ def is_active(options) -> bool:
     return options.rate > 0 and options.width > 0 and bool(options.sides)
 
 
-def problems(config):
+def problems(config: Config):
     """Yield messages about a rate without a width, a width without a rate, and sides of a periodic axis."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
@@ -44,7 +47,7 @@ def problems(config):
         yield from missing_sides("sponge.sides", config.sponge.sides, config.grid)
 
 
-def build(config, rows, columns):
+def build(config: Config, rows, columns):
     """The relaxation rate s at centres and on faces, s-1; rows and columns count modulo those of the grid."""
     indices = rows % config.grid.ny, columns % config.grid.nx
     return {
@@ -52,7 +55,7 @@ def build(config, rows, columns):
     }
 
 
-def relaxation_rates(config, at) -> np.ndarray:
+def relaxation_rates(config: Config, at) -> np.ndarray:
     """Sum over the sides of rate (1 - d/width)² within `width` of the side, s-1."""
     sponge, distance = config.sponge, distances_from_sides(config.grid, at)
     return sum(sponge.rate * np.clip(1 - distance[side] / sponge.width, 0, None) ** 2 for side in sponge.sides)

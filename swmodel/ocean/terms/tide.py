@@ -20,7 +20,7 @@ Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
 from __future__ import annotations
 
 from math import cos, pi, sin
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator
@@ -34,6 +34,9 @@ from ..records import RecordInterval, interpolation_numbers, interpolation_weigh
 from ..variable import Variable, coefficient
 from .term import Term
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 
 class EquilibriumTide(NamedTuple):
     """An equilibrium tide: amplitude A, m, and 1 + k - h; their product is the height above a yielding Earth."""
@@ -46,6 +49,8 @@ class EquilibriumTide(NamedTuple):
         return self.amplitude * self.elastic_factor
 
 
+#: The names of EQUILIBRIUM.
+PotentialConstituent: TypeAlias = Literal["M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "SSA"]
 EQUILIBRIUM = {
     "M2": EquilibriumTide(0.242334, 0.693),
     "S2": EquilibriumTide(0.112743, 0.693),
@@ -77,7 +82,7 @@ CONSTITUENT_PARAMS = ("turns_high", "turns_low", "cosine", "sine")
 #: The ramp of the potential; the params have its numbers if there is a ramp.
 RAMP_PARAM = "tide_ramp"
 
-NUMBER = {"control": "number", "dimension": (0, 0, 0, 0), "small_change": 1e-2}
+NUMBER: dict[str, Any] = {"control": "number", "dimension": (0, 0, 0, 0), "small_change": 1e-2}
 FACTOR = Variable("tide_factor", "", "1", "", "factor of the tide's potential", "tide.factor", **NUMBER)
 
 
@@ -91,7 +96,7 @@ def expand_names(names):
 class TideOptions(Section):
     """Tides that the Moon and the Sun raise inside the domain; they need longitudes and the date time.start."""
 
-    constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(expand_names)] = option(
+    constituents: Annotated[tuple[PotentialConstituent, ...], BeforeValidator(expand_names)] = option(
         (), "", f'constituents of the potential, such as ["M2", "K1"]; ["{ALL_NAMES}"] for all {len(EQUILIBRIUM)}'
     )
     nodal: bool = option(True, "", "whether tides have nodal corrections: f and u of the start; false: 1 and 0")
@@ -101,7 +106,7 @@ class TideOptions(Section):
     )
 
 
-def problems(config):
+def problems(config: Config):
     """Yield messages about tides without longitudes, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
@@ -147,9 +152,10 @@ def period_problems(key: str, names, time):
             yield f"{key}: {tide.name} has a period of {tide.period:.6g} s, which {required}"
 
 
-def build(config, rows, columns):
+def build(config: Config, rows, columns):
     """The shapes of the species of the run, at centres, and for each constituent its PhaseIncrement and parts, m."""
-    options, grid, params = config.tide, config.grid, {}
+    options, grid = config.tide, config.grid
+    params: dict[str, np.ndarray] = {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
     for tide in constituents_at(options.constituents, config.time.start, options.nodal):
         height = tide.nodal_factor * EQUILIBRIUM[tide.name].height
@@ -164,7 +170,7 @@ def build(config, rows, columns):
     return params
 
 
-def ramp_params(config, name: str) -> dict[str, np.ndarray]:
+def ramp_params(config: Config, name: str) -> dict[str, np.ndarray]:
     """The numbers in the params of the ramp of this name, from 0 to 1 after `tide.ramp`; none without a ramp."""
     if not config.tide.ramp:
         return {}
@@ -188,7 +194,7 @@ def species_fields(species: int, lon, lat) -> dict[str, np.ndarray]:
     """G_0, or G_m cos(m lon) and G_m sin(m lon), at longitudes and latitudes in degrees, by name."""
     lon, lat = np.radians(lon), np.radians(lat)
     cosine, sine = SPECIES_FIELDS[species]
-    if species == 0:
+    if sine is None:
         return {cosine: 0.5 - 1.5 * np.sin(lat) ** 2}
     height = np.sin(2 * lat) if species == 1 else np.cos(lat) ** 2
     return {cosine: height * np.cos(species * lon), sine: height * np.sin(species * lon)}
@@ -196,7 +202,7 @@ def species_fields(species: int, lon, lat) -> dict[str, np.ndarray]:
 
 def bernoulli_potential(flow, params, now):
     """- g factor eta_eq, m2 s-2: for each shape the sum of a cos(phase) or - a sin(phase) over the constituents."""
-    sums = {}
+    sums: dict[str, Any] = {}
     for name in (name for name in EQUILIBRIUM if element("tide", name, CONSTITUENT_PARAMS[0]) in params):
         high, low, cosine, sine = (params[element("tide", name, part)] for part in CONSTITUENT_PARAMS)
         c, s = phase_cosine_and_sine(high, low, now, flow.h.values.dtype)

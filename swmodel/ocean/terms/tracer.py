@@ -15,17 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..operators import divergence, slope_x, slope_y
+from ..operators import divergence, slope_x, slope_y, where
 from ..option import Section, option
 from ..patch import Patch, east, north
 from ..state import State
 from ..variable import Variable
 from . import tracer_advection
 from .term import Term
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 CONTENT_SUFFIX, DIFFUSIVITY_SUFFIX, RIVERS_SUFFIX = "_content", "_diffusivity", "_in_rivers"
 
@@ -54,7 +57,7 @@ def concentration_variable(name: str) -> Variable:
     return Variable(name, "centre", "1", "", long_name, control="field", dimension=(0, 0, 0, 0))
 
 
-def problems(config):
+def problems(config: Config):
     """Yield a message about tracers that need another stepper."""
     names = [each.name for each in config.physics.tracers if each.advection == "weno5"]
     if names and config.time.stepper != "gfb":
@@ -134,7 +137,7 @@ def tracer_term(
         """dC/dt = c of the rivers times their inflow, m s-1."""
         return params[name + RIVERS_SUFFIX] * params["river_inflow"]
 
-    def build(config, rows, columns):
+    def build(config: Config, rows, columns):
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
         return {diffusivity.name: np.full((1, 1), value)}
 
@@ -143,7 +146,7 @@ def tracer_term(
         carried = values["u"] / dx + values["v"] / dy
         return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if has_diffusivity else carried
 
-    term_fields = {"tendency": tendency, "prognostic": (content_variable(name),)}
+    term_fields: dict[str, Any] = {"tendency": tendency, "prognostic": (content_variable(name),)}
     term_fields["to_prognostic"] = lambda values: {name + CONTENT_SUFFIX: values[name] * values["h"]}
     if forward_backward:
         term_fields = {"rate_over_step": rate_over_step, "prognostic": (concentration_variable(name),)}
@@ -169,8 +172,8 @@ def upwind_flux(flow, c: Patch) -> tuple[Patch, Patch]:
         return along_x, along_y
     grid, inside = flow.grid, flow.grid.wet * c
     return (
-        np.where(grid.open_boundary_u > 0, flow.U * (inside + east(inside)), along_x),
-        np.where(grid.open_boundary_v > 0, flow.V * (inside + north(inside)), along_y),
+        where(grid.open_boundary_u > 0, flow.U * (inside + east(inside)), along_x),
+        where(grid.open_boundary_v > 0, flow.V * (inside + north(inside)), along_y),
     )
 
 

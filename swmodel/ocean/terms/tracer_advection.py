@@ -19,11 +19,11 @@ References: Zalesak (1979); Wicker and Skamarock (2002) for the reconstruction.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
+from ..operators import dx_c, dx_f, dy_c, dy_f, maximum, minimum, mx_f, my_f, where
 from ..patch import Patch, neighbour_x, neighbour_y
 
 #: A number above all concentrations, one below all positive fluxes, m3 s-1, and one below all positive rates, s-1.
@@ -73,7 +73,7 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
         net_inflow = net_inflow - (dx_c(antidiffusive[0]) + dy_c(antidiffusive[1])) if antidiffusive else net_inflow
         c_rate = net_inflow * grid.rarea.centre / flow.h
         return c_rate if source is None else c_rate + source / flow.h
-    h = step.h if flow.min_mobile_thickness is None else np.maximum(step.h, flow.min_mobile_thickness)
+    h = step.h if flow.min_mobile_thickness is None else maximum(step.h, flow.min_mobile_thickness)
     max_rise, max_fall = (rise - c_start for rise in local_extremes(c_start, grid.wet))
     if antidiffusive:
         volume = grid.area.centre * (h / step.dt)
@@ -81,8 +81,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
         net_inflow = net_inflow - (dx_c(x) + dy_c(y))
     c_rate = net_inflow * (grid.rarea.centre * (1.0 / h))
     inverse_dt = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
-    max_rate = np.maximum(max_rise * inverse_dt - MIN_RATE, 0.0)
-    min_rate = np.minimum(max_fall * inverse_dt + MIN_RATE, 0.0)
+    max_rate = maximum(max_rise * inverse_dt - MIN_RATE, 0.0)
+    min_rate = minimum(max_fall * inverse_dt + MIN_RATE, 0.0)
     c_rate = where(c_rate > max_rate, max_rate, where(c_rate < min_rate, min_rate, c_rate))
     c_rate = c_rate if step.freshwater_rate is None else c_rate - c_start * (step.freshwater_rate / h)
     return c_rate if source is None else c_rate + source / h
@@ -90,10 +90,10 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
 
 def upwind_gain(axes, c: Patch) -> Patch:
     """The sum over faces of (U into the cell + K) times (c of the neighbour - c of the cell), m3 s-1."""
-    gain: Patch | float = 0.0
+    gain: Any = 0.0
     for U, K, face_mask, _, neighbour, _, difference in axes:
         c_step = face_mask * difference(c)
-        westward, eastward = np.maximum(-U, 0.0), np.maximum(U, 0.0)
+        westward, eastward = maximum(-U, 0.0), maximum(U, 0.0)
         if K is not None:
             westward, eastward = westward + K, eastward + K
         gain = gain + (westward * c_step - neighbour(eastward * c_step, -1))
@@ -122,7 +122,7 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
 def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
     """The largest and the smallest c of a cell and the wet cells around it."""
     results = []
-    for extreme, land in ((np.maximum, -MAX_CONCENTRATION), (np.minimum, MAX_CONCENTRATION)):
+    for extreme, land in ((maximum, -MAX_CONCENTRATION), (minimum, MAX_CONCENTRATION)):
         a = where(wet > 0, c, land)
         for neighbour in (neighbour_x, neighbour_y):
             a = extreme(extreme(neighbour(a, -1), neighbour(a, 1)), a)
@@ -136,18 +136,18 @@ def limit_fluxes(axes, fluxes, max_gain: Patch, max_loss: Patch) -> list[Patch]:
     Either bound may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep
     water.
     """
-    positive = [np.maximum(flux, 0.0) for flux in fluxes]
+    positive = [maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]
     at_near_face = [
         (axis.neighbour(p, -1), axis.neighbour(n, -1)) for axis, p, n in zip(axes, positive, negative, strict=True)
     ]
     gain = (at_near_face[0][0] + negative[0]) + (at_near_face[1][0] + negative[1])
     loss = (at_near_face[0][1] + positive[0]) + (at_near_face[1][1] + positive[1])
-    max_gain, max_loss = np.maximum(max_gain, 0.0), np.maximum(max_loss, 0.0)
-    gain_factor = (max_gain + MIN_FLUX) / (np.maximum(gain, max_gain) + MIN_FLUX)
-    loss_factor = (max_loss + MIN_FLUX) / (np.maximum(loss, max_loss) + MIN_FLUX)
+    max_gain, max_loss = maximum(max_gain, 0.0), maximum(max_loss, 0.0)
+    gain_factor = (max_gain + MIN_FLUX) / (maximum(gain, max_gain) + MIN_FLUX)
+    loss_factor = (max_loss + MIN_FLUX) / (maximum(loss, max_loss) + MIN_FLUX)
     return [
-        p * np.minimum(axis.neighbour(gain_factor, 1), loss_factor)
-        - n * np.minimum(gain_factor, axis.neighbour(loss_factor, 1))
+        p * minimum(axis.neighbour(gain_factor, 1), loss_factor)
+        - n * minimum(gain_factor, axis.neighbour(loss_factor, 1))
         for axis, p, n in zip(axes, positive, negative, strict=True)
     ]

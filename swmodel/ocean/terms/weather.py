@@ -15,7 +15,7 @@ Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Gar
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ..operators import mx_f, my_f, root
 from ..option import Section, option
 from ..variable import Variable
 from .term import Term
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Common properties of the variables of this file.
 FORCING: dict[str, Any] = {"control": "field", "varies_in_time": True}
@@ -55,7 +58,7 @@ DRAG_LAW_VARIABLES = (
 class WindDragOptions(Section):
     """The stress of the wind at 10 m, u10 and v10."""
 
-    law: Literal[tuple(DRAG_LAWS)] = option(
+    law: Literal["large_pond", "garratt"] = option(
         "large_pond", "", "law of the drag coefficient: Large and Pond (1981) or Garratt (1977)"
     )
     air_density: float = option(1.22, "kg m-3", "density of the air", gt=0)
@@ -71,7 +74,7 @@ def wind(flow, params, now):
     return accelerations(params["wind_x"], params["wind_y"], flow, params)
 
 
-def drag_law_params(config, rows, columns):
+def drag_law_params(config: Config, rows, columns):
     """The numbers of the law of the drag coefficient, and the density of the air."""
     values = *DRAG_LAWS[config.wind_drag.law], config.wind_drag.air_density
     return {row.name: np.full((1, 1), value) for row, value in zip(DRAG_LAW_VARIABLES, values, strict=True)}

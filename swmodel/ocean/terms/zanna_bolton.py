@@ -11,12 +11,19 @@ of six cells.) These waves still grow, so the model requires a viscosity, or WEN
 Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .. import weno
 from ..derived import corner_thickness, relative_vorticity, shear, tension
 from ..operators import at_corners, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from ..variable import coefficient
 from .friction import one_cell_gradients
 from .term import Term
+
+if TYPE_CHECKING:
+    from ..scheme import Scheme
 
 GAMMA = coefficient("zanna_bolton", "1", "scale of Zanna and Bolton's stress, 0.5 to 2.5", "number", (0, 0, 0, 0))
 SMOOTHING_PASSES = 2
@@ -52,7 +59,7 @@ def rate(values, dx, dy):
     return 2 * values["zanna_bolton"] * (dx / dy + dy / dx) * one_cell_gradients(values, dx, dy)[1]
 
 
-def unsupported_reason(scheme):
+def unsupported_reason(scheme: Scheme):
     """Why the term cannot run with a Scheme: nothing damps the shortest waves. "" if it can."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
     if damps or scheme.vorticity_flux in weno.FLUXES:

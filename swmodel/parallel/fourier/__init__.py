@@ -8,6 +8,7 @@ Whole lines are transformed, first along x, then along y. All-to-alls turn block
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,7 +119,8 @@ class Fourier:
     def wavenumbers(self, dy: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
         """ky and kx of all coefficients, rad per unit of dy and dx: float64 vectors."""
         axes_and_sizes = zip(self.axes, self.grid_shape, (dy, dx), strict=True)
-        return tuple(axis.pi_factor * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes_and_sizes)
+        ky, kx = (axis.pi_factor * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes_and_sizes)
+        return ky, kx
 
     def block_part(self, vector):
         """In a jitted program, the block's part of a NumPy array [..., NX_k], zero beyond its kx."""
@@ -169,8 +171,8 @@ class Fourier:
 
 
 #: Transforms of whole lines by kind: functions of real lines and, backward, of coefficients and the number of cells.
-FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.dct_type2, "sine": series.dst_type1}
-BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.idct_type2, "sine": series.idst_type1}
+FORWARD: dict[str, Callable] = {"periodic": jnp.fft.rfft, "cosine": series.dct_type2, "sine": series.dst_type1}
+BACKWARD: dict[str, Callable] = {"periodic": jnp.fft.irfft, "cosine": series.idct_type2, "sine": series.idst_type1}
 
 
 def spectral_axis(n: int, kind: str, halved: bool) -> SpectralAxis:

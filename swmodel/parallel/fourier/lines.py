@@ -2,7 +2,8 @@
 
 In a jitted program a block has an array [..., rows, columns]. For lines along x, the blocks of a row of the layout
 divide their rows among themselves: each gets a few rows with all columns. For lines along y, all blocks divide the
-coefficients in x among themselves. An all-to-all in each row of the layout is followed by one in each column.
+coefficients in x among themselves. From lines along x to lines along y, an all-to-all in each row of the layout is
+followed by one in each column.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..transport import Transport
 
 
 class LineTransposition(NamedTuple):
-    """The conversion for a grid of ny x nx cells; `n_coefficients`: coefficients of a line along x."""
+    """The conversion for a grid of ny x nx cells; `n_coefficients`: number of coefficients of a line along x."""
 
     transport: Transport
     ny: int
@@ -25,7 +26,7 @@ class LineTransposition(NamedTuple):
 
     @property
     def rows_per_block(self) -> int:
-        """The number of whole rows of a block; the last blocks have fewer, padded with zeros."""
+        """The number of lines along x that a block gets; the last blocks have fewer, padded with lines of zeros."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
     def blocks_to_x_lines(self, fields):
@@ -36,14 +37,14 @@ class LineTransposition(NamedTuple):
         return join_last_axis(moveaxis_unfused(self.transport.transpose(parts, 1), -3, -2), self.nx)
 
     def x_lines_to_blocks(self, lines):
-        """The transpose of `blocks_to_x_lines`."""
+        """The inverse of `blocks_to_x_lines`, which is also its transpose."""
         parts = moveaxis_unfused(split_last_axis(lines, self.transport.layout[1]), -2, -3)
         parts = self.transport.transpose(parts, 1)
         rows = parts.reshape(*parts.shape[:-3], -1, parts.shape[-1])
         return rows[..., : self.transport.shape[0], : self.transport.shape[1]]
 
     def x_lines_to_y_lines(self, lines):
-        """[..., rows_per_block, numbers] of lines along x to [..., columns, ny]."""
+        """[..., rows_per_block, n_coefficients] to [..., ceil(n_coefficients / blocks), ny], lines along y."""
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
         parts = split_last_axis(lines, py * px)
         columns = parts.shape[-1]
@@ -55,7 +56,7 @@ class LineTransposition(NamedTuple):
         return join_last_axis(moveaxis_unfused(parts, -1, -3), self.ny)
 
     def y_lines_to_x_lines(self, lines):
-        """The transpose of `x_lines_to_y_lines`."""
+        """The inverse of `x_lines_to_y_lines`, which is also its transpose."""
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
         parts = self.transport.transpose(moveaxis_unfused(split_last_axis(lines, py), -3, -1), 0)[..., :rows, :]
         columns = parts.shape[-1]
@@ -73,7 +74,7 @@ def moveaxis_unfused(array, source: int, destination: int):
 
 
 def split_last_axis(array, n_parts: int):
-    """[..., n] split as by `decomposition.split_evenly`, short parts padded by a zero: [..., parts, ceil(n/parts)]."""
+    """[..., n] split like `decomposition.split_evenly`: [..., parts, ceil(n/parts)], with a zero after short parts."""
     n, max_length = array.shape[-1], -(-array.shape[-1] // n_parts)
     n_longer = n - n_parts * (max_length - 1)
     first = array[..., : n_longer * max_length].reshape(*array.shape[:-1], n_longer, max_length)
@@ -84,7 +85,7 @@ def split_last_axis(array, n_parts: int):
 
 
 def join_last_axis(array, n: int):
-    """The transpose of `split_last_axis`: [..., parts, ceil(n / parts)] to [..., n]."""
+    """The inverse of `split_last_axis`: [..., parts, ceil(n / parts)] to [..., n]."""
     n_parts, max_length = array.shape[-2:]
     n_longer = n - n_parts * (max_length - 1)
     first = array[..., :n_longer, :].reshape(*array.shape[:-2], n_longer * max_length)

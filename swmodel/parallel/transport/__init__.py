@@ -18,7 +18,7 @@ def connect(
     ny: int,
     nx: int,
     devices: int = 1,
-    members: int = 1,
+    n_members: int = 1,
     n_member_groups: int = 1,
     exchange: str = "auto",
 ) -> Transport:
@@ -28,13 +28,13 @@ def connect(
 
     Args:
         devices: number of devices per process, if sharded.
-        n_member_groups: number of groups into which an ensemble's members are divided.
+        n_members, n_member_groups: number of members of an ensemble, and of groups into which they are divided.
         exchange: `run.exchange` of the configuration, for mpi.
     """
     if name == "serial":
         from .serial import SerialTransport
 
-        return SerialTransport(block_of_rank(0, (1, 1), ny, nx, members))
+        return SerialTransport(block_of_rank(0, (1, 1), ny, nx, n_members))
     if name == "sharded":
         return _sharded(layout, ny, nx, devices)
     with exit_if_start_hangs():
@@ -45,7 +45,7 @@ def connect(
             f"the run needs {n_processes} processes, but MPI knows of {mpi_size}: start the program with mpiexec -n "
             f"{n_processes}, or set run.nproc"
         )
-    local_block = block_of_rank(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, n_member_groups)
+    local_block = block_of_rank(mpi.HOST_COMM.Get_rank(), layout, ny, nx, n_members, n_member_groups)
     return mpi.MpiTransport(local_block, exchange=mpi.choose_exchange(exchange))
 
 

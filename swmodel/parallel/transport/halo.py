@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    from .transport import Transport
 
 
 def last_values(field, count: int, axis: int, length=None):
@@ -31,7 +36,7 @@ def zero_beyond(field, extent):
     return jnp.where(rows[:, None] & columns[None, :], field, 0)
 
 
-def exchange_halos(fields, halo_width: int, transport) -> tuple:
+def exchange_halos(fields, halo_width: int, transport: Transport) -> tuple:
     """The fields with `halo_width` rows and columns of the cells on each side of the block, corners included.
 
     All fields form one slab per direction, sent first to the east and west, then to the north and south with corners.
@@ -53,18 +58,18 @@ def exchange_halos(fields, halo_width: int, transport) -> tuple:
     return jax.lax.optimization_barrier(tuple(fields))
 
 
-def add_halo(state, halo_width: int, transport):
+def add_halo(state, halo_width: int, transport: Transport):
     """A tree of fields [ny, nx], each with `halo_width` rows and columns of the neighbours on each side."""
     fields, tree = jax.tree.flatten(state)
     return jax.tree.unflatten(tree, exchange_halos(fields, halo_width, transport))
 
 
-def exchange_named_halos(fields_by_name: dict, halo_width: int, transport) -> dict:
+def exchange_named_halos(fields_by_name: dict, halo_width: int, transport: Transport) -> dict:
     if not fields_by_name:
         return {}
     return dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), halo_width, transport), strict=True))
 
 
-def make_add_halo(halo_width: int, transport):
+def make_add_halo(halo_width: int, transport: Transport):
     """The function that pads a block's tree of fields with `halo_width` cells of the neighbours."""
     return lambda state: add_halo(state, halo_width, transport)

@@ -8,6 +8,7 @@ import os
 import socket
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ...errors import SetupError
 from .. import streams, watchdog
@@ -116,7 +117,8 @@ class KeyValueMessages:
     def __init__(self, rank_info: RankInfo):
         from jax._src.distributed import global_state
 
-        self.rank_info, self.n_calls, self.store = rank_info, 0, global_state.client
+        self.rank_info, self.n_calls = rank_info, 0
+        self.store: Any = global_state.client  # of a private type; None before jax.distributed.initialize
 
     def allgather(self, value) -> list:
         """The list of the JSON values of all processes, on all of them; all call it in the same order."""

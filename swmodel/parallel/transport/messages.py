@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import importlib
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from mpi4py import MPI
 
 from ..linear import linear_primitive
+
+if TYPE_CHECKING:
+    from jax.extend.core import Primitive
 
 #: The communicator that is reserved for messages inside jitted programs.
 DEVICE_COMM = MPI.COMM_WORLD.Clone()
@@ -67,7 +71,7 @@ def _transpose(array: jax.Array, *, ranks: tuple[int, ...], exchange: str) -> ja
 
 
 #: Send part k of an array to dest[k] and receive part k from source[k]; several parts lie along the third-last axis.
-sendrecv_p = linear_primitive(
+sendrecv_p: Primitive = linear_primitive(
     "halo_sendrecv",
     _sendrecv,
     lambda cotangent, *, source, dest, exchange: sendrecv_p.bind(
@@ -76,24 +80,24 @@ sendrecv_p = linear_primitive(
     message_effects,
 )
 #: The sum of the arrays of all processes, on each of them.
-sum_p = linear_primitive(
+sum_p: Primitive = linear_primitive(
     "sum_over_processes", _sum, lambda cotangent, *, exchange: sum_p.bind(cotangent, exchange=exchange), message_effects
 )
 #: The same sum in a loss that all processes share: its transpose gives each process the cotangent of that one loss.
-total_p = linear_primitive(
+total_p: Primitive = linear_primitive(
     "total_over_processes",
     _sum,
     lambda cotangent, *, exchange: shared_p.bind(cotangent, exchange=exchange),
     message_effects,
 )
 #: An array that is the same on all processes; its transpose sums the cotangents of all processes.
-shared_p = linear_primitive(
+shared_p: Primitive = linear_primitive(
     "shared_by_processes",
     lambda array, *, exchange: array,
     lambda cotangent, *, exchange: total_p.bind(cotangent, exchange=exchange),
 )
 #: Send part k of arrays [..., parts, rows, columns] to the k-th of `ranks`, and receive from it its part for this rank.
-transpose_p = linear_primitive(
+transpose_p: Primitive = linear_primitive(
     "transpose_on_ring",
     _transpose,
     lambda cotangent, *, ranks, exchange: transpose_p.bind(cotangent, ranks=ranks, exchange=exchange),

@@ -80,17 +80,17 @@ class MpiTransport(SingleDeviceTransport):
             return array
         return transpose_p.bind(array, ranks=self.block.ranks_along(axis), exchange=self.exchange)
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+    def gather_rows(self, local: np.ndarray, first: int, stop: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()
         if self.rank:
-            lower, upper = self.block.overlapping_rows(first, last, member)
+            lower, upper = self.block.overlapping_rows(first, stop, member)
             if lower < upper:
                 start = self.block.y.start
                 HOST_COMM.Send(np.ascontiguousarray(local[lower - start : upper - start]), dest=0)
             return None
-        rows = np.empty((last - first, self.block.x.axis_size), local.dtype)
+        rows = np.empty((stop - first, self.block.x.axis_size), local.dtype)
         for rank, block in enumerate(self.block.blocks_of_all_ranks()):
-            lower, upper = block.overlapping_rows(first, last, member)
+            lower, upper = block.overlapping_rows(first, stop, member)
             if lower == upper:
                 continue
             if rank == 0:

@@ -11,13 +11,14 @@ from ..decomposition import Block
 from .transport import Transport
 
 
-def copy_to_device(tree, where=None):
-    """Copies of arrays on a device, or with a sharding, `where`; compiles nothing, unlike jnp.array.
+def copy_to_device(tree, device=None):
+    """A tree of arrays copied to a jax.Device, or to the devices of a Sharding; None: JAX's default device.
 
-    JAX may use the memory of a NumPy array itself, even with may_alias=False; therefore it receives a copy.
+    Unlike jnp.array this compiles nothing. JAX may use the memory of a NumPy array itself, even with may_alias=False;
+    therefore it receives a copy.
     """
     copies = jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
-    return jax.device_put(copies, where, may_alias=False)
+    return jax.device_put(copies, device, may_alias=False)
 
 
 class SingleDeviceTransport(Transport):
@@ -26,20 +27,12 @@ class SingleDeviceTransport(Transport):
     devices = 1
 
     @property
-    def blocks(self) -> list:
+    def blocks(self) -> list[Block]:
         return [self.block]
-
-    @property
-    def layout(self) -> tuple[int, int]:
-        return self.block.layout
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.block.shape
-
-    @property
-    def min_block_shape(self) -> tuple[int, int]:
-        return self.block.min_block_shape
 
     def extent(self):
         return None
@@ -90,8 +83,8 @@ class SerialTransport(SingleDeviceTransport):
     def transpose(self, array, axis: int):
         return array
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray:
-        return local[first:last]
+    def gather_rows(self, local: np.ndarray, first: int, stop: int, member: int = 0) -> np.ndarray:
+        return local[first:stop]
 
     def reduce(self, values, operation: str):
         return values

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+from collections.abc import Callable
 from functools import wraps
 from math import gcd
 
@@ -24,7 +25,7 @@ from .serial import copy_to_device
 from .transport import Transport
 
 MESH_AXES = ("y", "x")
-REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min}
+REDUCTIONS: dict[str, Callable] = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class ShardedTransport(Transport):
@@ -37,7 +38,7 @@ class ShardedTransport(Transport):
     name = "sharded"
 
     def __init__(self, layout: tuple[int, int], ny: int, nx: int, devices: int):
-        self.layout, self.devices = layout, devices
+        self.devices = devices
         columns = gcd(devices, layout[1])
         self.local_layout = devices // columns, columns
         self.process_layout = layout[0] // self.local_layout[0], layout[1] // self.local_layout[1]
@@ -45,20 +46,27 @@ class ShardedTransport(Transport):
         self.rank, self.size = jax.process_index(), self.process_layout[0] * self.process_layout[1]
         #: Ranges of the rows and of the columns of the blocks, the longest first.
         self.index_ranges = split_evenly(ny, layout[0]), split_evenly(nx, layout[1])
-        self.shape, self.min_block_shape = (tuple(spans[end].length for spans in self.index_ranges) for end in (0, -1))
         self.block = self.part_of_process(self.rank)
         block_numbers = [
             number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank
         ]
         self._devices = [self.mesh.devices.flat[number] for number in block_numbers]
-        self.blocks = [block_of_rank(number, layout, ny, nx) for number in block_numbers]
+        self._blocks = [block_of_rank(number, layout, ny, nx) for number in block_numbers]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return self._blocks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.index_ranges
+        return rows[0].length, columns[0].length
 
     def part_of_process(self, rank: int) -> Block:
         parts = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
         spans = (spans[index * local : (index + 1) * local] for spans, index, local in parts)
-        return Block(
-            rank, self.process_layout, *(IndexRange(own[0].start, own[-1].stop, own[0].axis_size) for own in spans)
-        )
+        y, x = (IndexRange(own[0].start, own[-1].stop, own[0].axis_size) for own in spans)
+        return Block(rank, self.process_layout, y, x)
 
     def extent(self):
         return None if self.min_block_shape == self.shape else self._quantity_of_block(lambda span: span.length)
@@ -109,13 +117,14 @@ class ShardedTransport(Transport):
 
             def on_block(*arrays):
                 traced = dict(zip(traced_indices, arrays, strict=True))
-                args, kwargs = tree.unflatten([traced.get(index, leaf) for index, leaf in enumerate(leaves)])
+                args, kwargs = jax.tree.unflatten(tree, [traced.get(index, leaf) for index, leaf in enumerate(leaves)])
                 return program(*args, **kwargs)
 
             arrays = [leaves[index] for index in traced_indices]
-            specs = {"in_specs": tuple(partition_spec(array.ndim) for array in arrays)}
-            specs |= {"out_specs": self._output_specs(on_block, arrays)}
-            return jax.shard_map(on_block, mesh=self.mesh, **specs, check_vma=False)(*arrays)
+            in_specs = tuple(partition_spec(array.ndim) for array in arrays)
+            out_specs = self._output_specs(on_block, arrays)
+            on_mesh = jax.shard_map(on_block, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+            return on_mesh(*arrays)
 
         return jax.jit(on_all_blocks, **options)
 
@@ -198,22 +207,22 @@ class ShardedTransport(Transport):
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
         return (..., *(slice(span.start - part.start, span.stop - part.start) for span, part in spans))
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+    def gather_rows(self, local: np.ndarray, first: int, stop: int, member: int = 0) -> np.ndarray | None:
         # All processes receive the rows, because JAX cannot send to a single process.
         if self.size == 1:
-            return local[first:last]
+            return local[first:stop]
         parts = [self.part_of_process(rank) for rank in range(self.size)]
-        local_rows = np.zeros((last - first, max(part.x.length for part in parts)), local.dtype)
-        lower, upper = self.block.overlapping_rows(first, last, member)
+        local_rows = np.zeros((stop - first, max(part.x.length for part in parts)), local.dtype)
+        lower, upper = self.block.overlapping_rows(first, stop, member)
         start = self.block.y.start
         if lower < upper:
             local_rows[lower - first : upper - first, : local.shape[1]] = local[lower - start : upper - start]
         gathered = allgather_array(local_rows)
         if self.rank:
             return None
-        rows = np.empty((last - first, self.block.x.axis_size), local.dtype)
+        rows = np.empty((stop - first, self.block.x.axis_size), local.dtype)
         for part, rows_of_part in zip(parts, gathered, strict=True):
-            lower, upper = part.overlapping_rows(first, last, member)
+            lower, upper = part.overlapping_rows(first, stop, member)
             piece = rows_of_part[lower - first : upper - first, : part.x.length]
             rows[lower - first : upper - first, part.x.start : part.x.stop] = piece
         return rows

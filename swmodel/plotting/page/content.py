@@ -88,8 +88,8 @@ def encode_ground(field: FieldMap, block: int) -> dict | None:
     if not field.ground:
         return None
     heights = average_blocks(np.ma.masked_array(np.ma.getdata(field.ground.values)), block)
-    heights = np.ma.filled(heights, PERMANENT_LAND_HEIGHT) / max_floodable_height(field.ground)
-    colours = style.GROUND_COLOURMAP(heights, bytes=True)[..., :3]
+    relative_heights = np.ma.filled(heights, PERMANENT_LAND_HEIGHT) / max_floodable_height(field.ground)
+    colours = style.GROUND_COLOURMAP(relative_heights, bytes=True)[..., :3]
     return {"colours": compress_bytes(colours.tobytes())}
 
 

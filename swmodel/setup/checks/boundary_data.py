@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ...ocean.terms.boundary_data import (
 )
 from .. import fields
 from ..fields import source_of, varies_in_time
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Largest plausible difference between the air pressure and `open_boundaries.pressure`, Pa. If it is larger, one of
 #: them has a wrong unit or a wrong reference.
@@ -51,7 +54,7 @@ class BoundaryCells(NamedTuple):
     lower_index: int
     is_open: np.ndarray
 
-    def values_across(self, config, name: str) -> np.ndarray:
+    def values_across(self, config: Config, name: str) -> np.ndarray:
         """Values of a field, or of its record at the start of the run, [2, cells]; NaN where missing."""
         if varies_in_time(config, name):
             source = source_of(config, name)
@@ -65,7 +68,7 @@ class BoundaryCells(NamedTuple):
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
-    def face_values(self, config, name: str) -> np.ndarray:
+    def face_values(self, config: Config, name: str) -> np.ndarray:
         """Values on the faces between both cells, [cells]; the mean for fields at centres. See `values_across`."""
         both = self.values_across(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.lower_index]
@@ -79,7 +82,7 @@ class BoundaryCells(NamedTuple):
         return f"{'column' if self.in_rows else 'row'}{'s' * (numbers.size > 1)} {words} of the {self.name} side"
 
 
-def boundary_cells(config, name: str) -> BoundaryCells:
+def boundary_cells(config: Config, name: str) -> BoundaryCells:
     grid, in_rows = config.grid, name in ("south", "north")
     along, last = np.arange(grid.nx if in_rows else grid.ny), (grid.ny if in_rows else grid.nx) - 1
     across = np.array([0, 1] if name in ("west", "south") else [last, last - 1])
@@ -89,7 +92,7 @@ def boundary_cells(config, name: str) -> BoundaryCells:
     return side._replace(is_open=(side.values_across(config, "mask") > 0).all(axis=0) & inside)
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     """Messages about open boundaries without water or that are too shallow, and about unusable boundary data."""
     for name, missing, cells in missing_in_sponge(config):
         if 2 * missing > cells:
@@ -123,7 +126,7 @@ def problems(config) -> Iterator[str]:
                 )
 
 
-def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
+def pressure_problems(config: Config, side: BoundaryCells) -> Iterator[str]:
     """A message about air pressure along an open boundary that differs too much from `open_boundaries.pressure`."""
     if not uses_air_pressure(config):
         return
@@ -138,14 +141,14 @@ def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
         )
 
 
-def remarks(config) -> Iterator[str]:
+def remarks(config: Config) -> Iterator[str]:
     yield from level_without_current(config)
     yield from incomplete_tides(config)
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         yield from filled_from_nearest_water(config, side)
 
 
-def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
+def filled_from_nearest_water(config: Config, side: BoundaryCells) -> Iterator[str]:
     """A remark on points of an open boundary where a file has land, so that they take values of the nearest water."""
     constant_names = [name for name in boundary_data_names(config) if not varies_in_time(config, name)]
     distances = {
@@ -160,7 +163,7 @@ def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
         )
 
 
-def level_without_current(config) -> Iterator[str]:
+def level_without_current(config: Config) -> Iterator[str]:
     """Remarks on tides and varying sea levels that enter with half their height, because no current is prescribed."""
     axes = sorted({AXIS_OF_SIDE[side] for side in config.open_boundaries.sides})
     flows = {axis: [f"boundary_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
@@ -179,7 +182,7 @@ def level_without_current(config) -> Iterator[str]:
         yield f"input.boundary_level: varies in time, but there is no boundary current: {consequence}; give {keys}"
 
 
-def incomplete_tides(config) -> Iterator[str]:
+def incomplete_tides(config: Config) -> Iterator[str]:
     """Remarks on tides with transports only, amplitudes that files replace, and phase lags without a start date."""
     options, files = config.open_boundaries, [array for array in ARRAYS if any(getattr(config.input, array))]
     without_level = [
@@ -197,7 +200,7 @@ def incomplete_tides(config) -> Iterator[str]:
         yield f"input.{files[0]}: lags refer to the start of the run; give time.start for lags relative to Greenwich"
 
 
-def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
+def missing_in_sponge(config: Config) -> Iterator[tuple[str, int, int]]:
     """Boundary data that do not cover the sponge: name, number of its cells without a value, number of its cells."""
     if not (config.open_boundaries.sides and sponge.is_active(config.sponge)):
         return
@@ -213,14 +216,14 @@ def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
             values = fields.evaluate_unfilled(config, name, rows, columns, record)
             counts += (in_sponge & ~np.isfinite(values)).sum(), in_sponge.sum()
         if counts[0]:
-            yield name, *map(int, counts)
+            yield name, int(counts[0]), int(counts[1])
 
 
-def boundary_data_names(config) -> list[str]:
+def boundary_data_names(config: Config) -> list[str]:
     return [row.name for row in TERMS["open_boundaries"].coefficients if fields.has_field_source(config, row.name)]
 
 
-def radiation_rate(config, forward_backward: bool) -> float:
+def radiation_rate(config: Config, forward_backward: bool) -> float:
     """The fastest rate at which a cell empties through its faces on open boundaries, s-1.
 
     A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is the depth at the face, H_2 that at the next face
@@ -231,11 +234,13 @@ def radiation_rate(config, forward_backward: bool) -> float:
     The stepper `gfb` (`forward_backward`) is less stable where waves arrive in such a cell. Therefore WAVE_RATE_WEIGHT
     times the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
-    grid, rate_of_cell = config.grid, {}
+    grid = config.grid
+    rate_of_cell: dict[int, float] = {}
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         indices_across, n_across = (side.rows, grid.ny) if side.in_rows else (side.columns, grid.nx)
         second_inner = np.clip(2 * indices_across[1:] - indices_across[:1], 0, n_across - 1)
-        three_cells = side._replace(**{"rows" if side.in_rows else "columns": np.append(indices_across, second_inner)})
+        across = np.append(indices_across, second_inner)
+        three_cells = side._replace(rows=across) if side.in_rows else side._replace(columns=across)
         outer, inner, second_depth = three_cells.values_across(config, "depth")
         wet = three_cells.across_first(fields.wet_mask(config, three_cells.rows, three_cells.columns))[2] > 0
         H, H_2 = (outer + inner) / 2, np.where(wet, inner + second_depth, 0.0) / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from ...ocean.variable import Variable
 from .. import fields
 from ..setup import Setup
 from .boundary_data import radiation_rate
+
+if TYPE_CHECKING:
+    from ...ocean.scheme import Scheme
 
 #: Range of air pressures on the Earth, hPa.
 TYPICAL_HECTOPASCALS = 870.0, 1085.0
@@ -121,7 +125,7 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
     if setup.scheme.drying:
         variables["depth"] = variables["depth"]._replace(min_value=None)
         thickness = thickness._replace(exclusive_min=False)
-    values = {name: fields.evaluate(config, name, rows, columns) for name in variables}
+    values: dict[str, Any] = {name: fields.evaluate(config, name, rows, columns) for name in variables}
     for name, value in values.items():
         extremes.include(name, value, water.get(name, wet_centres), rows[0], variables[name])
     if not {"depth", "eta"} & extremes.problems.keys():
@@ -180,7 +184,7 @@ def effective_wave_rate(waves, advection, forward_backward: bool, xp):
     return xp.where(waves > 0, waves * factor, factor_without_waves * advection)
 
 
-def process_rates(scheme, values: dict, dx, dy) -> dict:
+def process_rates(scheme: Scheme, values: dict, dx, dy) -> dict:
     """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {"wave_rate": ...}.
 
     Rates are computed cell by cell, because currents may be fast where the layer is thin: in the published jet, the
@@ -199,11 +203,11 @@ def process_rates(scheme, values: dict, dx, dy) -> dict:
     advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
     rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.forward_backward, xp)}
     for process in PROCESSES:
-        terms_of_process = [term for term in terms if term.rate and term.process == process]
+        terms_of_process = [term for term in terms if term.process == process]
         if scheme.drying:  # damping terms are then implicit where they are fast
             terms_of_process = [term for term in terms_of_process if not term.damping]
         # Terms with prognostic fields of their own act on different fields, so that their rates do not add up.
-        separate_rates = (term.rate(values, dx, dy) for term in terms_of_process if term.prognostic)
-        summed_rate = sum(term.rate(values, dx, dy) for term in terms_of_process if not term.prognostic)
+        separate_rates = (term.rate(values, dx, dy) for term in terms_of_process if term.rate and term.prognostic)
+        summed_rate = sum(term.rate(values, dx, dy) for term in terms_of_process if term.rate and not term.prognostic)
         rates[f"{process}_rate"] = summed_rate + reduce(xp.maximum, separate_rates, 0.0)
     return rates

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...ocean.constituents import DAY_SECONDS
 from ...ocean.coordinates import has_rotated_axes
-from ...ocean.state import Carry
+from ...ocean.state import Carry, state_type
 from ...ocean.terms import PROCESSES
 from ...ocean.timestep import ForwardBackwardInputs, Method
 from ..setup import coriolis, method_of_options
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Complex rates of upwind differences divided by |u|/dx, for waves of all lengths along an axis; they lie on a circle.
 UPWIND_RATES = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
@@ -64,11 +67,8 @@ class Mode(NamedTuple):
         return Mode(self.wave_rate * factor, complex(self.local_rate) * factor)
 
 
-class ModeState(NamedTuple):
-    """The fields of a Mode: a State that a stepper can advance."""
-
-    h: np.ndarray
-    u: np.ndarray
+#: The fields of a Mode, as a State that a stepper can advance.
+ModeState = state_type(("h", "u"))
 
 
 def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
@@ -78,7 +78,7 @@ def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
     unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
     state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, size, 2))
 
-    def tendency(x: ModeState, _, gfb_inputs: ForwardBackwardInputs | None = None) -> ModeState:
+    def tendency(x, _, gfb_inputs: ForwardBackwardInputs | None = None):
         rate = ModeState(-1j * mode.wave_rate * x.u + mode.local_rate * x.h, 0)
         level = x.h if gfb_inputs is None else gfb_inputs.pressure_h + gfb_inputs.pressure_dt * rate.h
         return rate._replace(u=-1j * mode.wave_rate * level + mode.local_rate * x.u)
@@ -114,7 +114,7 @@ class Rates(NamedTuple):
     radiation: float  # waves that leave through open boundaries, `boundary_data.radiation_rate`
 
 
-def fastest_rates(config, extremes) -> Rates:
+def fastest_rates(config: Config, extremes) -> Rates:
     """The fastest rates of a configuration, from the FieldExtremes of its initial state."""
     if has_rotated_axes(config.grid) and not (config.physics.f0 or config.physics.beta):
         inertial = 2 * config.grid.rotation
@@ -124,7 +124,7 @@ def fastest_rates(config, extremes) -> Rates:
     return Rates(waves=extremes.max_abs("wave_rate"), inertial=inertial, **rates_of_processes)
 
 
-def max_stable_dt(config, extremes) -> tuple[float, str]:
+def max_stable_dt(config: Config, extremes) -> tuple[float, str]:
     """The largest stable time step, s, and the process that limits it."""
     rate, time = fastest_rates(config, extremes), config.time
     damping = rate.friction + rate.drag
@@ -146,7 +146,7 @@ def max_stable_dt(config, extremes) -> tuple[float, str]:
     return min(joint_limit, *separate_limits.values()), min(limits, key=limits.__getitem__)
 
 
-def dt_of_waves(config, extremes) -> float:
+def dt_of_waves(config: Config, extremes) -> float:
     """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or
 
         dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
@@ -162,7 +162,7 @@ def dt_of_waves(config, extremes) -> float:
     return config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)) if speed else math.inf
 
 
-def dt_from_state(config, extremes) -> float:
+def dt_from_state(config: Config, extremes) -> float:
     """`dt_of_waves`, but at most half the limit of slower processes and 0.8 of that of open boundaries, s."""
     rate, dt = fastest_rates(config, extremes), dt_of_waves(config, extremes)
     damping = -rate.friction - rate.drag
@@ -172,7 +172,7 @@ def dt_from_state(config, extremes) -> float:
     )
 
 
-def automatic_dt(config, extremes) -> float:
+def automatic_dt(config: Config, extremes) -> float:
     """The time step of `dt_from_state`, rounded down to a round number, s.
 
     It divides the intervals between records and the length of a run in days. If their common divisor is shorter than

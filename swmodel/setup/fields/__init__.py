@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from .netcdf_input import InputError
 from .vectors import VECTOR_COMPONENTS as VECTOR_COMPONENTS
 from .vectors import has_field_source as has_field_source
 from .vectors import source_along_axes
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Largest number of cells in a band of rows when fields are read on the whole grid.
 MAX_CELLS_PER_BAND = 2**17
@@ -30,7 +34,7 @@ def row_bands(grid) -> Iterator[np.ndarray]:
         yield np.arange(first, min(first + step, grid.ny))
 
 
-def evaluate(config, name: str, rows, columns) -> np.ndarray:
+def evaluate(config: Config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in these rows and columns; float64, SI units.
 
     Missing values on land become `physics.depth` in the depth and zero in other fields; without drying, this also
@@ -59,13 +63,13 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     return values
 
 
-def final_uplift(config, rows, columns) -> np.ndarray:
+def final_uplift(config: Config, rows, columns) -> np.ndarray:
     """The uplift of the sea floor, m; that of the last record if it moves in time. Zero where missing on land."""
     source = source_of(config, "uplift")
     return evaluate_record(config, "uplift", rows, columns, source.last_record, source)
 
 
-def evaluate_record(config, name: str, rows, columns, record: int, source) -> np.ndarray:
+def evaluate_record(config: Config, name: str, rows, columns, record: float, source) -> np.ndarray:
     """As `evaluate`, for one record of a field from its `source`, and without uplift; NaN where missing on water."""
     values = evaluate_unfilled(config, name, rows, columns, record, source)
     if (missing := missing_in_file(config, name, source, values, rows, columns)) is not None:
@@ -73,13 +77,15 @@ def evaluate_record(config, name: str, rows, columns, record: int, source) -> np
     return fill_land(config, name, values, rows, columns)
 
 
-def evaluate_unfilled(config, name: str, rows, columns, record: int = 0, source=None, fill=None) -> np.ndarray:
+def evaluate_unfilled(
+    config: Config, name: str, rows, columns, record: float = 0, source=None, fill=None
+) -> np.ndarray:
     """As `evaluate_record`, but missing values are NaN everywhere except where `fill` is true (`FieldSource.read`)."""
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return source_along_axes(config, name, source).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
-def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
+def fill_land(config: Config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
     """The values with numbers in place of NaN where the model does not need them: on land and on closed faces.
 
     Boundary data are needed only along open boundaries. Without drying, depths that are not positive count as NaN.
@@ -97,12 +103,12 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
     return np.where(missing & (is_needed == 0), config.physics.depth if name == "depth" else 0.0, values)
 
 
-def initial_thickness(config, depth, eta):
+def initial_thickness(config: Config, depth, eta):
     """h = depth + eta, m; with drying not below zero."""
     return np.maximum(depth + eta, 0.0) if config.drying.active else depth + eta
 
 
-def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndarray | None:
+def missing_in_file(config: Config, name: str, source, values, rows, columns) -> np.ndarray | None:
     """Where a file lacks boundary data along open boundaries, [rows, columns]; None: nowhere, or no lon and lat."""
     from_file = isinstance(source, FileSource) and not source.varies_in_time
     if not name.startswith("boundary_") or not from_file or not has_lon_lat(config.grid) or np.isfinite(values).all():
@@ -111,17 +117,18 @@ def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndar
     return missing if missing.any() else None
 
 
-def replacement_distances(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
+def replacement_distances(config: Config, name: str, rows, columns) -> tuple[np.ndarray, float]:
     """Distances to the values that replace missing boundary data, and their limit, degrees of arc."""
     source = source_of(config, name)
     values = evaluate_unfilled(config, name, rows, columns, source=source)
-    if (missing := missing_in_file(config, name, source, values, rows, columns)) is None:
+    missing = missing_in_file(config, name, source, values, rows, columns)
+    if missing is None or not isinstance(source, FileSource):
         return np.zeros(0), 0.0
     with source.open_variable() as variable:
         return variable.distances(rows, columns, missing)
 
 
-def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
+def open_boundary_mask(config: Config, location: str, rows, columns) -> np.ndarray:
     """1 on the faces of open boundaries, or at centres next to them, else 0; float64 [rows, columns].
 
     These faces lie between an outermost wet cell and the next wet one, except at corners of two open boundaries.
@@ -142,7 +149,7 @@ def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
     return mask * domain_mask(config, rows, columns, 0)
 
 
-def wet_mask(config, rows, columns) -> np.ndarray:
+def wet_mask(config: Config, rows, columns) -> np.ndarray:
     """1 on water, but 0 on land, in the outermost cells at open boundaries and beyond walls.
 
     The mask broadcasts to [rows, columns].
@@ -150,13 +157,13 @@ def wet_mask(config, rows, columns) -> np.ndarray:
     return water_mask(config, rows, columns, 1)
 
 
-def water_mask(config, rows, columns, margin: int = 0) -> np.ndarray:
+def water_mask(config: Config, rows, columns, margin: int = 0) -> np.ndarray:
     """As `wet_mask`, but 0 in the `margin` outermost rows or columns along open boundaries instead of one."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return domain_mask(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
-def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+def boundary_water_masks(config: Config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
     """1 in the outermost wet cells at open boundaries in the west and east, and the same in the south and north.
 
     The masks are [rows, columns], or zero with the shape [1, 1] if both boundaries are closed.
@@ -170,4 +177,5 @@ def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]
         outermost = (indices == 0) & (low in sides) | (indices == n_cells - 1) & (high in sides)
         outermost_water = outermost * water_mask(config, rows[:, 0], columns[0])
         masks.append(np.broadcast_to(outermost_water, (rows.size, columns.size)))
-    return tuple(masks)
+    west_east, south_north = masks
+    return west_east, south_north

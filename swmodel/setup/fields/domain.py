@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
-def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
+
+def domain_mask(config: Config, rows, columns, margin: int) -> np.ndarray:
     """1 in the domain without `margin` rows or columns along open boundaries, else 0; broadcasts to [rows, columns]."""
     grid, masks = config.grid, []
     for indices, n_cells, is_periodic, (low, high) in (

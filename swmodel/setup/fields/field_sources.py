@@ -46,8 +46,7 @@ class FieldSource:
     Attributes:
         label: its name in messages.
         is_table: whether it is a table of values, in which missing depths are land.
-        varies_in_time: whether it has records in time. Then `record_at(step)` returns the number of the last record at
-            or before the start of a step, and the RecordInterval to the next one; `date(record)` returns its date.
+        varies_in_time: whether it has records in time; only such sources have `record_at` and `date`.
     """
 
     label: Any
@@ -66,7 +65,15 @@ class FieldSource:
     def check(self) -> None:
         """Raise InputError if a file does not hold the field on this grid."""
 
-    def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
+    def record_at(self, step: float) -> tuple[int, RecordInterval]:
+        """The number of the last record at or before the start of a step, and the RecordInterval to the next one."""
+        raise NotImplementedError
+
+    def date(self, record: int) -> str:
+        """The date of a record, in words."""
+        raise NotImplementedError
+
+    def read(self, rows, columns, record: float = 0, location: str = "", fill=None) -> np.ndarray:
         """Values in rows and columns within the grid, float64, which broadcast to these; NaN where missing.
 
         Args:
@@ -135,7 +142,7 @@ class FormulaSource(FieldSource):
         t = self.time_of(record) if self.varies_in_time else None
         return evaluate_function(self.function, at, self.label, t, index_in_array(self.config, self.name))
 
-    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+    def record_at(self, step: float) -> tuple[int, RecordInterval]:
         if self.times:
             return interval_at(np.append(np.array(self.times) / time_step_of(self.config), np.inf), step)
         record_interval_steps = self.every / time_step_of(self.config)
@@ -204,7 +211,7 @@ class FileSource(FieldSource):
         return values
 
 
-def depth_at_faces(config, location: str, rows, columns) -> np.ndarray:
+def depth_at_faces(config: Config, location: str, rows, columns) -> np.ndarray:
     """The mean depth of the two cells at each face in rows and columns, m; the first cell follows the last one."""
     source, grid, (north, east) = source_of(config, "depth"), config.grid, STEP_ACROSS_FACE[location]
     rows, columns = np.asarray(rows), np.asarray(columns)
@@ -236,7 +243,10 @@ class RecordsSource(FileSource):
     """Records with dates, from the files of an `entry` of [input], or from a DataArray `array` labelled `entry`."""
 
     array: Any = None
-    varies_in_time = True
+
+    @property
+    def varies_in_time(self):
+        return True
 
     @cached_property
     def records(self) -> series.VariableRecords:
@@ -262,7 +272,7 @@ class RecordsSource(FileSource):
         with self.records.fields[number](self.variable_at(location), self.config.grid) as variable:
             yield variable._replace(context=f"{variable.context} at {self.date(number)}")
 
-    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+    def record_at(self, step: float) -> tuple[int, RecordInterval]:
         records = self.records
         keeps_last = self.variable_at().keeps_last_record
         return find_record(self.config, self.label, records.seconds, records.dates, step, keeps_last)
@@ -293,7 +303,7 @@ class BarrierSource(FieldSource):
         except UsageError as error:
             raise InputError(f"barriers.lines: {error}") from None
 
-    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+    def record_at(self, step: float) -> tuple[int, RecordInterval]:
         return interval_at(self.times / time_step_of(self.config), step)
 
     def date(self, record: int) -> str:
@@ -352,21 +362,21 @@ class RiversSource(RecordsSource):
                 values[np.ix_(j, i)] = np.where(is_river_cell, concentration, before)
         return values
 
-    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+    def record_at(self, step: float) -> tuple[int, RecordInterval]:
         for river in (river for river in self.tables if river.series):
             label, seconds, _, dates = rivers.series_of_river(self.config, river)
             find_record(self.config, label, seconds, dates, step)
         return super().record_at(step)
 
 
-def index_in_array(config, name: str) -> tuple[int, ...]:
+def index_in_array(config: Config, name: str) -> tuple[int, ...]:
     """The index of an element among the constituents and parts of its array in this run; () for other fields."""
     if not (index := index_of(name)):
         return ()
     return config.open_boundaries.constituents.index(index[0]), [*PARTS].index(index[1])
 
 
-def source_of(config, name: str) -> FieldSource:
+def source_of(config: Config, name: str) -> FieldSource:
     """The source of a field. In order of precedence: Python, a restart state, a file, rivers, the case, a number.
 
     Crests of barriers come from their tables, and corrections are zero unless they are controls.
@@ -390,7 +400,7 @@ def source_of(config, name: str) -> FieldSource:
     return source_in_case(config, name) if is_in_case(config, name) else ConstantSource(uniform_value(config, name))
 
 
-def source_in_python(config, name: str, field: PythonField | None) -> FieldSource:
+def source_in_python(config: Config, name: str, field: PythonField | None) -> FieldSource:
     """The source of a field from Python; a field that is only recorded (None) cannot be read."""
     label = f"fields: {name}"
     if field is None:
@@ -404,7 +414,7 @@ def source_in_python(config, name: str, field: PythonField | None) -> FieldSourc
     return TableSource(config, label, field.value, field.is_table)
 
 
-def source_in_case(config, name: str) -> FormulaSource:
+def source_in_case(config: Config, name: str) -> FormulaSource:
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
     if name == "uplift" and (times := case.uplift_times(config)):
         return FormulaSource(
@@ -424,7 +434,7 @@ def raise_missing_field(name: str, at=None) -> Any:
     )
 
 
-def uniform_value(config, name: str) -> float:
+def uniform_value(config: Config, name: str) -> float:
     """The value of a field without another source: 1 for the mask, the number in the configuration, or else zero."""
     if name == "mask":
         return 1.0
@@ -436,12 +446,12 @@ def uniform_value(config, name: str) -> float:
     return getattr(getattr(config, section), key) if key else 0.0
 
 
-def varies_in_time(config, name: str) -> bool:
+def varies_in_time(config: Config, name: str) -> bool:
     """Whether a coefficient has records in time."""
     return name in VARIABLES and VARIABLES[name].varies_in_time and source_of(config, name).varies_in_time
 
 
-def read_mask(config, rows, columns) -> np.ndarray:
+def read_mask(config: Config, rows, columns) -> np.ndarray:
     """1 on water, 0 on land, from a mask, or from a table of depths in which missing values are land.
 
     Row and column numbers beyond the grid wrap around to its other side.
@@ -466,6 +476,6 @@ def read_mask(config, rows, columns) -> np.ndarray:
     return values
 
 
-def is_interior_water(config, rows, columns) -> np.ndarray:
+def is_interior_water(config: Config, rows, columns) -> np.ndarray:
     """Whether cells are water whose level the model computes, not the cells at open boundaries, [rows, columns]."""
     return (domain_mask(config, rows, columns, 1) * read_mask(config, rows, columns)) != 0

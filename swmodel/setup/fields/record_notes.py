@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +20,14 @@ from .field_sources import FieldSource, PythonField, RecordsSource, source_in_py
 from .netcdf_input import InputError
 from .varying import read_record
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 #: The text between the name and the SHA-256 of a field that varies in time.
 IN_TIME_LABEL = "in-time"
 
 
-def field_checksum(config, name: str, python_field: PythonField) -> str:
+def field_checksum(config: Config, name: str, python_field: PythonField) -> str:
     """SHA-256 of a field's values on the whole grid, or of its first two records, as hexadecimal digits."""
     if python_field.checksum:
         return python_field.checksum
@@ -52,7 +56,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
+def note_records(config: Config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
     """A note about the records that varying coefficients use after a step, as JSON; "" without such records."""
     notes = {}
     for name in varying:
@@ -65,11 +69,14 @@ def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[
     return json.dumps(notes) if notes else ""
 
 
-def changed_records(config, text: str) -> Iterator[str]:
+def changed_records(config: Config, text: str) -> Iterator[str]:
     """Messages about records that differ from the noted ones, one for each coefficient."""
     for name, note in json.loads(text or "{}").items():
         try:
             source = source_of(config, name)
+            if not isinstance(source, RecordsSource):
+                yield f"{source.label}: has no records in time, but the run used records"
+                continue
             first, count = source.record_at(0)[0], note["records"]
             dates = source.records.dates[first : first + count]
             if sha256("\n".join(dates)) != note["dates"]:
@@ -86,7 +93,7 @@ def changed_records(config, text: str) -> Iterator[str]:
             yield str(error)
 
 
-def record_checksum(config, name: str, number: int, source) -> int:
+def record_checksum(config: Config, name: str, number: int, source) -> int:
     """The checksum of a record on the whole grid, read band by band."""
     total, columns = 0, np.arange(config.grid.nx)
     for rows in row_bands(config.grid):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ...ocean.constituents import DAY_SECONDS
 from ...ocean.dates import start_date
 from ...ocean.records import RecordInterval
 from .netcdf_input import InputError
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Largest distance between a record and a whole step that counts as rounding, in time steps.
 MAX_RECORD_ROUNDING_STEPS = 1e-6
@@ -22,7 +26,7 @@ MIN_YEAR_DAYS = 360.0
 
 
 def find_record(
-    config, label: str, seconds: np.ndarray, dates, step: int, keeps_last: bool = False
+    config: Config, label: str, seconds: np.ndarray, dates, step: float, keeps_last: bool = False
 ) -> tuple[int, RecordInterval]:
     """The number of the last record at or before the start of a step, and the RecordInterval to the next record.
 
@@ -50,7 +54,7 @@ def find_record(
     return number, finite_interval(*record_steps[number : number + 2])
 
 
-def interval_at(record_steps: np.ndarray, step: int) -> tuple[int, RecordInterval]:
+def interval_at(record_steps: np.ndarray, step: float) -> tuple[int, RecordInterval]:
     """The number of the last record at or before a step, and the RecordInterval to the next one."""
     record_steps = round_record_steps(record_steps)
     number = int(np.searchsorted(record_steps, step, side="right")) - 1
@@ -62,7 +66,7 @@ def finite_interval(before: float, after: float) -> RecordInterval:
     return RecordInterval(before, before + FOREVER_STEPS if after == np.inf else after)
 
 
-def time_step_of(config) -> float:
+def time_step_of(config: Config) -> float:
     """The time step, s; 1 s while it is unknown, for callers that need only the kinds of sources."""
     return config.time.dt or 1.0
 
@@ -75,7 +79,7 @@ def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
     return np.where(difference < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
 
 
-def years_of_run(config) -> int:
+def years_of_run(config: Config) -> int:
     """A number of years that is at least as long as the run in any calendar."""
     days = config.run.days or (config.run.steps or 0) * time_step_of(config) / DAY_SECONDS
     return math.ceil(days / MIN_YEAR_DAYS)

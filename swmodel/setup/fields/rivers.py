@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .netcdf_input.series import seconds_and_dates
 from .netcdf_input.times import find_record_times
 from .netcdf_input.units import conversion_factor
 from .record_times import describe_time
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 DISCHARGE_UNITS = "m3 s-1"
 #: The columns of a series of discharge in a text file.
@@ -58,7 +61,7 @@ class RiverCells(NamedTuple):
     area: float
 
 
-def rivers_of_field(config, name: str) -> list[Any]:
+def rivers_of_field(config: Config, name: str) -> list[Any]:
     """The tables [[river]] that contribute to a field: inflow, drainage, or a tracer in the water of rivers."""
     if name.endswith(RIVERS_SUFFIX):
         tracer = name.removesuffix(RIVERS_SUFFIX)
@@ -68,13 +71,13 @@ def rivers_of_field(config, name: str) -> list[Any]:
     return [river for river in config.forcing.rivers if contributes(config, river, DISCHARGE_SIGNS[name])]
 
 
-def tracers_in_rivers(config) -> set[str]:
+def tracers_in_rivers(config: Config) -> set[str]:
     """The names of the tracers that rivers bring."""
     inflows = rivers_of_field(config, RIVER_INFLOW.name)
     return {name for river in inflows for name in river.tracers} & {each.name for each in config.physics.tracers}
 
 
-def contributes(config, river, sign: float) -> bool:
+def contributes(config: Config, river, sign: float) -> bool:
     """Whether the discharge of a river has this sign at any time; one that is always zero counts as positive."""
     if not river.series:
         return sign * (river.discharge or 0.0) > 0 or (sign > 0 and not river.discharge)
@@ -85,7 +88,7 @@ def contributes(config, river, sign: float) -> bool:
     return bool((sign * discharge > 0).any()) or (sign > 0 and not discharge.any())
 
 
-def discharge_at(config, river, seconds: float, sign: float) -> float:
+def discharge_at(config: Config, river, seconds: float, sign: float) -> float:
     """The part of a river's discharge with this sign, at a time within its series, m3 s-1, at least 0."""
     if river.series:
         _, times, discharge, _ = series_of_river(config, river)
@@ -93,7 +96,7 @@ def discharge_at(config, river, seconds: float, sign: float) -> float:
     return max(sign * river.discharge, 0.0)
 
 
-def cells_of_river(config, river, is_interior_water: Callable) -> RiverCells:
+def cells_of_river(config: Config, river, is_interior_water: Callable) -> RiverCells:
     """The cell around the mouth of a river, and the wet cells whose centre is within its radius.
 
     `is_interior_water`: function of (config, rows, columns).
@@ -112,7 +115,7 @@ def cells_of_river(config, river, is_interior_water: Callable) -> RiverCells:
     return RiverCells(rows, columns, float(np.broadcast_to(area, (len(rows), 1)).sum()))
 
 
-def series_of_river(config, river) -> DischargeSeries:
+def series_of_river(config: Config, river) -> DischargeSeries:
     """The series of a river. InputError: its file does not contain a series."""
     label = f'the river "{river.name}": {river.series}'
     entry = parse_entry(river.series)
@@ -256,7 +259,7 @@ def seconds_of_text(text: str, unit_seconds: float, context: str, time) -> float
     return float(cftime.date2num(date, time_units(time), time.calendar))
 
 
-def joint_times(config, rivers) -> np.ndarray:
+def joint_times(config: Config, rivers) -> np.ndarray:
     """The times of the rows of all series, s since the start of the run, within the range that all series share."""
     series = [series_of_river(config, river) for river in rivers if river.series]
     first, last = max(each.seconds[0] for each in series), min(each.seconds[-1] for each in series)
@@ -264,7 +267,7 @@ def joint_times(config, rivers) -> np.ndarray:
     return times[(times >= first) & (times <= last)]
 
 
-def conflicting_cells(config, is_interior_water: Callable) -> Iterator[str]:
+def conflicting_cells(config: Config, is_interior_water: Callable) -> Iterator[str]:
     """Messages about rivers that share a cell but have different concentrations."""
     river_of_cell: dict[tuple[int, int], Any] = {}
     for river in rivers_of_field(config, RIVER_INFLOW.name):

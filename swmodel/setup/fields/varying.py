@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +13,11 @@ from ...ocean.records import interpolation_numbers, record_names
 from . import evaluate, evaluate_record
 from .field_sources import InputError, source_of
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
-def read_record(config, name: str, number: int, rows, columns, source=None) -> np.ndarray:
+
+def read_record(config: Config, name: str, number: float, rows, columns, source=None) -> np.ndarray:
     """One record of a coefficient, float64 [rows, columns]; values that are missing on land are zero.
 
     Row and column numbers wrap around the grid. InputError: a value on water is not finite.
@@ -26,7 +31,7 @@ def read_record(config, name: str, number: int, rows, columns, source=None) -> n
     return values
 
 
-def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
+def value_at(config: Config, name: str, step: float, rows, columns) -> np.ndarray:
     """A coefficient at the time `step`, in steps since the start, on [rows, columns] as in `read_record`.
 
     It is interpolated linearly between two records, or constant if the coefficient does not vary.
@@ -56,23 +61,30 @@ class VaryingCoefficients:
     has been asked for. If a Window lies within another, only the values of the larger one are kept.
     """
 
-    def __init__(self, config, names: Iterable[str], dtype=np.float64):
+    def __init__(self, config: Config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
         self.sources = {name: source_of(config, name) for name in names}
         #: {coefficient: {number of the record: {window: values}}}
         self._cache: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.sources}
 
-    def valid_until(self, step: int) -> int | None:
-        """The step until which the `params` of `step` can be used; None if there is no limit."""
+    def valid_until(self, step: int) -> int:
+        """The step until which the `params` of `step` can be used."""
         ends = [source.record_at(step)[1].after for source in self.sources.values()]
-        return min((max(math.ceil(end), step + 1) for end in ends), default=None)
+        return min((max(math.ceil(end), step + 1) for end in ends), default=sys.maxsize)
+
+    def change_steps(self, n_steps: int) -> list[int]:
+        """The steps at which a run of `n_steps` steps replaces coefficients, including its first and last step."""
+        steps_of_change = [0]
+        while steps_of_change[-1] < n_steps:
+            steps_of_change.append(min(n_steps, self.valid_until(steps_of_change[-1])))
+        return steps_of_change
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
         """The records and numbers from which these coefficients are interpolated from `step` on, by name in the params.
 
         Row and column numbers wrap around the grid.
         """
-        values = {}
+        values: dict[str, np.ndarray] = {}
         for name, source in self.sources.items():
             number, interval = source.record_at(step)
             self._cache[name] = {
@@ -94,7 +106,7 @@ class VaryingCoefficients:
 
     def record_values(self, name: str, number: int, rows, columns) -> np.ndarray:
         """The values of a record on [rows, columns], which are read only if they are not kept."""
-        window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
+        window = range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1)
         records, values_by_window = self._cache[name], self._cache[name].get(number, {})
         known_windows = [*values_by_window, *(known for windows in records.values() for known in windows)]
         outer_window = next((known for known in known_windows if contains_window(known, window)), window)

@@ -63,7 +63,8 @@ class RotatedSource(FieldSource):
                 f"{pair[0]} and {pair[1]}: must be rotated to the {'axes' if grid.crs else 'pole'} of the grid; give "
                 "both components at the same times, eastward and northward, or along the axes of one grid"
             )
-        cosine, sine = axis_angle_from(grid, *frames, point_location, rows, columns)
+        (frame,) = frames
+        cosine, sine = axis_angle_from(grid, frame, point_location, rows, columns)
         component_here, other_component = component(self.source), component(self.other_source)
         return (
             cosine * component_here + sine * other_component
@@ -88,13 +89,13 @@ class RotatedSource(FieldSource):
         )
 
 
-def has_field_source(config, name: str) -> bool:
+def has_field_source(config: Config, name: str) -> bool:
     """Whether a field has a source other than a number; with rotated axes, whether either component has one."""
     names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else (name,)
     return any(has_source(config, each) for each in names) or bool(rivers_of_field(config, name))
 
 
-def source_along_axes(config, name: str, source: FieldSource | None = None) -> FieldSource:
+def source_along_axes(config: Config, name: str, source: FieldSource | None = None) -> FieldSource:
     """The source of a field along the axes of the grid; `source`: its own source, if that is known."""
     source = source or source_of(config, name)
     if name not in VECTOR_COMPONENTS or not has_lon_lat(config.grid) or not has_field_source(config, name):

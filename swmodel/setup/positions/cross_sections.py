@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ...ocean.state import State
 from .. import fields
 from ..setup import Setup
 from .gauges import StatePoints, duplicate_names
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 
 class SectionFaces(NamedTuple):
@@ -84,7 +87,7 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
     return CrossSections([line.name for line in tables], ends, lengths, first_faces, points)
 
 
-def cross_section(config, table) -> CrossSection:
+def cross_section(config: Config, table) -> CrossSection:
     """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends."""
     label, (x_axis, y_axis) = f'the section "{table.name}"', axes(config.grid)
     rows, columns = stair_corners(config.grid, label, table.start, table.end)
@@ -98,7 +101,7 @@ def cross_section(config, table) -> CrossSection:
 
 
 def straight_section(
-    config, axis: str, position: float, start: float | None = None, end: float | None = None
+    config: Config, axis: str, position: float, start: float | None = None, end: float | None = None
 ) -> CrossSection:
     """The CrossSection along the faces nearest to `position` on `axis`, x or y, from `start` to `end` on the other.
 
@@ -132,7 +135,7 @@ def section_of_faces(faces: SectionFaces, ends: np.ndarray, label: str) -> Cross
     return CrossSection(faces, ends)
 
 
-def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
+def open_faces(config: Config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
     """The SectionFaces between two wet cells along a path of corners, whose indices are rows[n] and columns[n]."""
     grid, d_row, d_column = config.grid, np.diff(rows), np.diff(columns)
     flows_in_x, row, column = faces_between(rows, columns)
@@ -154,7 +157,7 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
     return SectionFaces(*(each[is_open] for each in faces))
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     yield from duplicate_names(config.output.sections, "output.sections")
     for line in config.output.sections:
         try:

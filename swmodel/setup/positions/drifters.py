@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ...ocean.places import position_in_table, position_keys
 from .gauges import positions_on_water
 from .stencils import neighbourhood_values
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 #: Largest number of drifters in a run.
 MAX_DRIFTERS = 100_000
 
@@ -19,7 +23,7 @@ MAX_DRIFTERS = 100_000
 ROW, COLUMN, NORTH, EAST = FIELD_NAMES = tuple(f"drifter_{name}" for name in ("row", "column", "north", "east"))
 
 
-def initial_drifters(config) -> dict[str, np.ndarray]:
+def initial_drifters(config: Config) -> dict[str, np.ndarray]:
     """{name in FIELD_NAMES: values [n]} of all drifters at their start; the configuration must have been checked.
 
     Rows and columns are int32. Offsets have the precision of the run; they are at least -1/2 and below 1/2, and keep
@@ -51,13 +55,15 @@ def drifter_positions(grid, drifters: dict[str, np.ndarray]) -> dict[str, np.nda
     return dict(zip(coordinate_names_and_unit(grid)[0], coordinates, strict=True))
 
 
-def start_positions(config) -> tuple[np.ndarray, list[str]]:
+def start_positions(config: Config) -> tuple[np.ndarray, list[str]]:
     """The start positions of all drifters along the axes of the grid, [n, 2], in the order of the tables; and problems.
 
     If there are problems, no positions are returned.
     """
     tables = {f"drifters, number {number}": table for number, table in enumerate(config.output.drifters, 1)}
-    single_starts, positions_of, errors = {}, {}, []
+    single_starts: dict[str, tuple[float, float]] = {}
+    positions_of: dict[str, np.ndarray] = {}
+    errors: list[str] = []
     for label, table in tables.items():
         try:
             if table.box is not None and (table.spacing is None or table.at or position_keys(table)):
@@ -69,7 +75,7 @@ def start_positions(config) -> tuple[np.ndarray, list[str]]:
         except UsageError as error:
             errors.append(str(error))
     along, problems = positions_on_water(config, [*single_starts.values()], [*single_starts])
-    positions_of |= {label: [position] for label, position in zip(single_starts, along, strict=False)}
+    positions_of |= {label: position[None] for label, position in zip(single_starts, along, strict=False)}
     problems += errors
     if not problems and (total := sum(map(len, positions_of.values()))) > MAX_DRIFTERS:
         problems.append(f"{total} drifters are more than {MAX_DRIFTERS}")
@@ -77,7 +83,7 @@ def start_positions(config) -> tuple[np.ndarray, list[str]]:
     return np.concatenate(in_order, dtype=np.float64) if in_order else np.empty((0, 2)), problems
 
 
-def start_of_drifter(config, table, label: str) -> tuple[float, float]:
+def start_of_drifter(config: Config, table, label: str) -> tuple[float, float]:
     """The start of a single drifter: x and y in m, or its longitude and latitude."""
     if table.spacing is not None or (table.at is None) == (position_keys(table) == set()):
         raise UsageError(
@@ -86,7 +92,7 @@ def start_of_drifter(config, table, label: str) -> tuple[float, float]:
     return table.at or position_in_table(config.grid, table, label)
 
 
-def lattice_positions(config, table, label: str) -> np.ndarray:
+def lattice_positions(config: Config, table, label: str) -> np.ndarray:
     """The points on water of the lattice in a box, along the axes of the grid, [n, 2], row by row from the south-west.
 
     UsageError: the box has no such points, or the lattice is far too large.
@@ -115,7 +121,7 @@ def lattice_positions(config, table, label: str) -> np.ndarray:
     return positions
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     yield from (f"output.drifters: {line}" for line in start_positions(config)[1])
     for key in ("drifters_every", "drifters_every_steps"):
         if getattr(config.output, key) and not config.output.drifters:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ..fields.varying import read_record
 from ..setup import Setup
 from .stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
+
 #: Largest number of positions on land whose messages name the nearest water, because each search covers the whole grid.
 MAX_WATER_SEARCHES = 10
 
@@ -42,7 +45,7 @@ class Station(NamedTuple):
     weights: np.ndarray
 
 
-def station(config, position: tuple[float, float]) -> Station:
+def station(config: Config, position: tuple[float, float]) -> Station:
     """The Station for sea level at a position in m, or at a longitude and latitude. UsageError: it is not on water."""
     along, problems = positions_on_water(config, [position], ["the station"])
     if problems:
@@ -107,7 +110,8 @@ class Gauges(NamedTuple):
         are NaN, and its h, u and v are 0.
         """
         parts = iter(np.split(point_values.astype(np.float64), sum(map(len, self.prognostic_names.values())), axis=1))
-        series, wet, dry = {}, None, None
+        series: dict[str, np.ndarray] = {}
+        wet = dry = None
         depth_now = self.centre_depths + (self.remaining_uplift(steps) if self.remaining_uplift else 0.0)
         for name, prognostic in self.prognostic_names.items():
             values, *thickness = (next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic)
@@ -119,10 +123,12 @@ class Gauges(NamedTuple):
             elif thickness:  # `values` are contents, and the series is the concentration
                 with np.errstate(divide="ignore", invalid="ignore"):
                     values = values / thickness[0]
-            needs_water = dry is not None and name not in ("h", "u", "v")
-            weights = np.where(wet, self.weights[name], 0.0) if needs_water else self.weights[name]
+            needs_water = name not in ("h", "u", "v")
+            weights = self.weights[name]
+            if needs_water and wet is not None:
+                weights = np.where(wet, weights, 0.0)
             series[name] = sum_of_four(np.where(weights != 0, values, 0.0) * weights)
-            if needs_water:
+            if dry is not None and needs_water:
                 series[name] = np.divide(series[name], sum_of_four(weights), out=np.full(dry.shape, np.nan), where=~dry)
             elif dry is not None:
                 series[name] = np.where(dry, 0.0, series[name])
@@ -150,7 +156,8 @@ def make_gauges(setup: Setup) -> Gauges | None:
     station_positions = np.array([position_in_table(config.grid, at, at.name) for at in stations]).T
     x, y = positions_on_water(config, station_positions.T, [each.name for each in stations])[0].T
     state = setup.scheme.state_type._fields
-    prognostic_names = {"eta": ("h",), **({"h": ("h",)} if setup.scheme.drying else {}), "u": ("u",), "v": ("v",)}
+    names = ("eta", "h", "u", "v") if setup.scheme.drying else ("eta", "u", "v")
+    prognostic_names: dict[str, tuple[str, ...]] = {name: ("h" if name == "eta" else name,) for name in names}
     prognostic_names |= {name: (name,) if name in state else (name + CONTENT_SUFFIX, "h") for name in tracers_in(state)}
     stencil_of, at_open_boundary = {}, False
     for name in prognostic_names:
@@ -160,13 +167,10 @@ def make_gauges(setup: Setup) -> Gauges | None:
             stencil_of[name].weights, bilinear_stencils(config, quantity, x, y).weights
         )
     field_indices = [(name, state.index(each)) for name in prognostic_names for each in prognostic_names[name]]
-    points_of_gauges = StatePoints(
-        np.concatenate([np.full(4 * x.size, number) for _, number in field_indices]),
-        *(
-            np.concatenate([getattr(stencil_of[name], part).ravel() for name, _ in field_indices])
-            for part in ("rows", "columns")
-        ),
-        at_open_boundary,
+    numbers = np.concatenate([np.full(4 * x.size, number) for _, number in field_indices])
+    rows, columns = (
+        np.concatenate([getattr(stencil_of[name], part).ravel() for name, _ in field_indices])
+        for part in ("rows", "columns")
     )
     stencil, depth_of = stencil_of["eta"], lambda config, *cells: fields.evaluate(config, "depth", *cells)
     depth = neighbourhood_values(config, stencil.rows[:, 0], stencil.columns[:, 0], depth_of)[:, :2, :2].reshape(-1, 4)
@@ -175,7 +179,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
         station_positions,
         (stencil.weights * depth).sum(axis=1),
         distance_to_water(config, x, y),
-        points_of_gauges,
+        StatePoints(numbers, rows, columns, at_open_boundary),
         prognostic_names,
         {name: stencil_of[name].weights for name in prognostic_names},
         depth.astype(config.run.dtype).astype(np.float64),
@@ -185,13 +189,13 @@ def make_gauges(setup: Setup) -> Gauges | None:
     )
 
 
-def make_remaining_uplift(config, stencil) -> Callable[[np.ndarray], np.ndarray]:
+def make_remaining_uplift(config: Config, stencil) -> Callable[[np.ndarray], np.ndarray]:
     """`Gauges.remaining_uplift` for bilinear stencils."""
     source = fields.source_of(config, "uplift")
 
     @cache
     def record_values(number: int) -> np.ndarray:
-        def values_of(config, rows, columns):
+        def values_of(config: Config, rows, columns):
             return read_record(config, "uplift", number, rows, columns, source)
 
         values = neighbourhood_values(config, stencil.rows[:, 0], stencil.columns[:, 0], values_of)
@@ -208,7 +212,7 @@ def make_remaining_uplift(config, stencil) -> Callable[[np.ndarray], np.ndarray]
     return remaining_uplift
 
 
-def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def distance_to_water(config: Config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Distances from positions on water (along the axes of the grid) to the nearest centres of wet cells, m, [n]."""
     rows, columns = cells_containing(config.grid, x, y)
     wet = neighbourhood_values(config, rows - 1, columns - 1)
@@ -221,7 +225,7 @@ def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return distance
 
 
-def problems(config) -> Iterator[str]:
+def problems(config: Config) -> Iterator[str]:
     yield from duplicate_names(config.output.stations, "output.stations")
     station_positions, names = [], []
     for station in config.output.stations:
@@ -241,7 +245,7 @@ def duplicate_names(tables, key: str) -> Iterator[str]:
 
 
 def positions_on_water(
-    config, positions: Sequence[tuple[float, float]], labels: Sequence[str]
+    config: Config, positions: Iterable[tuple[float, float]], labels: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
     """The positions on water, converted to the axes of the grid, [n, 2], and a message for each of the others.
 
@@ -251,9 +255,9 @@ def positions_on_water(
     """
     within_domain, problems = [], []
     for position, label in zip(positions, labels, strict=True):
-        along = zip(axes(config.grid), to_grid_axes(config.grid, *position), strict=True)
+        pairs = zip(axes(config.grid), to_grid_axes(config.grid, *position), strict=True)
         try:
-            within_domain.append(([position_in_domain(axis, label, float(at)) for axis, at in along], position, label))
+            within_domain.append(([position_in_domain(axis, label, float(at)) for axis, at in pairs], position, label))
         except UsageError as error:
             problems.append(str(error))
     along = np.array([at for at, _, _ in within_domain], dtype=np.float64).reshape(-1, 2)
@@ -264,7 +268,7 @@ def positions_on_water(
     return along[wet], problems
 
 
-def on_land_problem(config, position: tuple[float, float], label: str) -> str:
+def on_land_problem(config: Config, position: tuple[float, float], label: str) -> str:
     """The message about a position on land, with the nearest water."""
     keys, unit = coordinate_names_and_unit(config.grid)
     distance, water = nearest_water(config, position)
@@ -277,7 +281,7 @@ def on_land_problem(config, position: tuple[float, float], label: str) -> str:
     )
 
 
-def nearest_water(config, position: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+def nearest_water(config: Config, position: tuple[float, float]) -> tuple[float, tuple[float, float]]:
     """The distance to the nearest centre of a wet cell, m, and its position, m or degrees."""
     grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
     for rows in fields.row_bands(grid):

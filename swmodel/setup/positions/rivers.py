@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...ocean.places import position_in_table
@@ -12,8 +13,11 @@ from ..fields.field_sources import is_interior_water
 from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, contributes, series_of_river
 from .gauges import duplicate_names, positions_on_water
 
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
-def problems(config) -> Iterator[str]:
+
+def problems(config: Config) -> Iterator[str]:
     """Messages about rivers that are not on water, have no discharge, repeat a name, or have wrong tracers."""
     rivers, tracers = config.forcing.rivers, [each.name for each in config.physics.tracers]
     yield from duplicate_names(rivers, "forcing.rivers")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ...ocean.coordinates import LOCATION_OFFSETS, axes
 from ...ocean.table import VARIABLES
 from .. import fields
 from ..fields.field_sources import STEP_ACROSS_FACE
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: The quantities that can be observed; an observation has the index of its quantity in this list.
 OBSERVED_QUANTITIES = ("eta", "u", "v")
@@ -35,10 +38,10 @@ class Stencils(NamedTuple):
     @property
     def is_covered(self) -> np.ndarray:
         """Whether any point around each position has a weight, [n]."""
-        return self.weights.any(axis=1)
+        return np.any(self.weights, axis=1)
 
 
-def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False) -> Stencils:
+def bilinear_stencils(config: Config, quantity, x, y, with_open_boundaries: bool = False) -> Stencils:
     """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
 
     The weights are (1-a)(1-b), a (1-b), (1-a) b, a b, with a, b the distances from the south-west point in cells. Those
@@ -80,7 +83,9 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
     )
 
 
-def open_boundary_faces(config, name: str, rows, columns, wet_cell: np.ndarray, wet_across: np.ndarray) -> np.ndarray:
+def open_boundary_faces(
+    config: Config, name: str, rows, columns, wet_cell: np.ndarray, wet_across: np.ndarray
+) -> np.ndarray:
     """1 on faces of open boundaries, else 0, for the four points of a velocity, [n, 4].
 
     `wet_cell`, `wet_across`: 1 if the cell of the face, or that on its other side, is wet, else 0.
@@ -100,7 +105,7 @@ def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def neighbourhood_values(
-    config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet_mask
+    config: Config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet_mask
 ) -> np.ndarray:
     """Values in the 3 x 3 cells with the cell (rows[n], columns[n]) in their south-west corner, [n, 3, 3].
 

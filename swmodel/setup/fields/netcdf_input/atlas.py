@@ -17,7 +17,7 @@ from .errors import InputError, log_once
 GROUP_OF_ARRAY = {LEVEL: "z", **dict(zip(TRANSPORTS, "uv", strict=True))}
 
 #: By format and group, the pairs of variables that editions of an atlas have: AMPLITUDE,LAG or REAL,IMAGINARY.
-VARIABLE_PAIRS = {
+VARIABLE_PAIRS: dict[str, dict[str, tuple[str, ...]]] = {
     "ATLAS-netcdf": {"z": ("hRe,hIm",), "u": ("uRe,uIm", "URe,UIm"), "v": ("vRe,vIm", "VRe,VIm")},
     "FES-netcdf": {
         "z": ("amplitude,phase", "Ha,Hg", "AMPL,PHAS"),

@@ -84,7 +84,8 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
     else:
         pair, crs = (), ""
     if pair:
-        regridder = make_regridder(dataset, *pair, variable, grid, model_variable, context, crs)
+        along_y, along_x = pair
+        regridder = make_regridder(dataset, along_y, along_x, variable, grid, model_variable, context, crs)
         if words := regridder.describe():
             tide = f"the tide in {dataset.context} is interpolated"
             log_once(tide if index_of(model_variable.name) else f"{context}: {'; '.join(words)}", logging.INFO)
@@ -117,7 +118,8 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
         names = ", ".join(without_coordinates)
         assumption = "its first row is taken as the southernmost, its first column as the westernmost"
         log_once(f"{dataset.context} has no coordinates along {names}: {assumption}")
-    return VariableAxes(y, x, is_transposed, tuple(is_reversed))
+    is_y_reversed, is_x_reversed = is_reversed
+    return VariableAxes(y, x, is_transposed, (is_y_reversed, is_x_reversed))
 
 
 def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, variable, grid, context: str):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,7 +78,7 @@ class CFDataset(NamedTuple):
     """
 
     data: Dataset
-    axis_by_name: dict[str, str]
+    axis_by_name: dict[Hashable, str]
     context: str
     axes_cache: dict[Any, Any]
 
@@ -245,10 +245,13 @@ def open_raster(path: str) -> Dataset:
     If it has no coordinate system, x and y within the ranges of longitude and latitude are taken as such, in degrees.
     """
     import rioxarray
+    import xarray
 
     if path.lower().endswith(".asc"):
         check_ascii_grid(path)
     data = rioxarray.open_rasterio(path, band_as_variable=True, mask_and_scale=True, cache=False)
+    if not isinstance(data, xarray.Dataset):
+        raise UnreadableFileError("it holds several rasters of different sizes; extract one with gdal_translate")
     if not {"x", "y"} <= {*data.coords}:
         raise UnreadableFileError("it is rotated against x and y; straighten it with gdalwarp")
     crs, may_be_degrees = data.rio.crs, float(abs(data.x).max()) <= 360 and float(abs(data.y).max()) <= 90

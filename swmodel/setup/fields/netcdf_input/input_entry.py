@@ -26,6 +26,8 @@ from .units import DEGREE_UNITS
 if TYPE_CHECKING:
     from xarray import DataArray
 
+    from ....ocean.variable import Variable
+
 #: The part of an entry after the name of the file.
 NAME_AND_RECORD_PATTERN = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
@@ -76,7 +78,7 @@ def parse_entry(text: str) -> InputEntry:
 
 
 def find_variable(
-    dataset: CFDataset, entry: InputEntry, model_variable
+    dataset: CFDataset, entry: InputEntry, model_variable: Variable
 ) -> tuple[DataArray, Callable[..., np.ndarray], float]:
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
@@ -84,7 +86,7 @@ def find_variable(
     and the sign by which the values must be multiplied.
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
-    names = ", ".join(variables) or "none"
+    names = ", ".join(map(str, variables)) or "none"
     if requested := entry.name or ("" if model_variable.standard_name else model_variable.name):
         part_names = [each.removeprefix("-") for each in requested.split(",")]
         if len(part_names) > 2 or not {*part_names} <= variables.keys():
@@ -141,13 +143,13 @@ def wind_height(name: str, dataset: CFDataset) -> str:
     scalars = f"{variable.attrs.get('coordinates', '')} {variable.encoding.get('coordinates', '')}".split()
     for level_name in dict.fromkeys(map(str, (*variable.dims, *variable.coords, *scalars))):
         level = dataset.data.variables.get(level_name)
-        if level is not None and level.size == 1 and MODEL_LEVELS_PATTERN.match(level_name):
+        if level is None or level.size != 1:
+            continue
+        if MODEL_LEVELS_PATTERN.match(level_name):
             return f"{level_name} {float(np.ravel(level.values)[0]):g}"
-        units = str(level.attrs.get("units", "")) if level is not None else ""
-        is_vertical = level is not None and (
-            str(level.attrs.get("axis", "")).upper() == "Z" or VERTICAL_NAMES_PATTERN.match(level_name)
-        )
-        if is_vertical and level.size == 1 and units in (*METRE_UNITS, *PRESSURE_UNITS):
+        units = str(level.attrs.get("units", ""))
+        is_vertical = str(level.attrs.get("axis", "")).upper() == "Z" or VERTICAL_NAMES_PATTERN.match(level_name)
+        if is_vertical and units in (*METRE_UNITS, *PRESSURE_UNITS):
             return f"{float(np.ravel(level.values)[0]):g} {'m' if units in METRE_UNITS else units}"
     match = re.fullmatch(r"(?:wind|[uv](?:wind|grd)?)_?(\d{2,3})m?", name, re.IGNORECASE)
     match = match or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
@@ -169,7 +171,9 @@ def tide_part_reader(
         )
     cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", variable_pair
     if first.dims != second.dims:
-        raise InputError(f"{context} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
+        raise InputError(
+            f"{context} lie along {', '.join(map(str, first.dims))} and along {', '.join(map(str, second.dims))}"
+        )
     units = second.attrs.get("units", "")
     is_lag = re.sub(r"[_ ]+(gmt|utc|g)$", "", units.lower()) in {*DEGREE_UNITS[""], "deg"}
     if not is_lag and units != first.attrs.get("units", ""):

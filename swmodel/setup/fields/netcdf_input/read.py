@@ -169,14 +169,16 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         if model_variable.name == "depth" and not entry.name.startswith("-") and "positive" not in variable.attrs:
             check_that_depths_are_no_heights(variable, entry, context)
         axes = axes_of_variable(dataset, variable, model_variable, grid, context)
-        other_dimensions = {name: size for name, size in variable.sizes.items() if name not in (axes.y, axes.x)}
+        other_dimensions = {str(name): size for name, size in variable.sizes.items() if name not in (axes.y, axes.x)}
         index = index_of(model_variable.name)
         fixed_index = choose_record(dataset, other_dimensions, entry.record, context, *index[:1])
-        current_factor = conversion_factor(variable.attrs.get("units", ""), "m s-1")
-        is_current = array_of(model_variable.name) in TRANSPORTS and current_factor is not None
-        if is_current:
+        is_transport = array_of(model_variable.name) in TRANSPORTS
+        factor = conversion_factor(variable.attrs.get("units", ""), "m s-1") if is_transport else None
+        is_current = factor is not None
+        if factor is None:
+            factor = unit_factor(variable, model_variable, context)
+        else:
             log_once("the currents of the tide are multiplied by the depth of the grid", logging.INFO)
-        factor = current_factor if is_current else unit_factor(variable, model_variable, context)
         is_eastward = variable.attrs.get("standard_name") in EASTWARD_NAMES.values()
         parts = fixed_index, axes, sign * factor, grid, context, model_variable, is_current, is_eastward
         yield GridVariable(values, *parts)
@@ -221,7 +223,7 @@ def variable_from_array(array, model_variable, grid, context: str) -> GridVariab
     if not is_numeric(variable):
         raise InputError(f"{context}: values of type {variable.dtype} cannot be used; give numbers")
     axes = axes_of_variable(dataset, variable, model_variable, grid, context)
-    fixed_index = {name: 0 for name in variable.dims if name not in (axes.y, axes.x)}
+    fixed_index = {str(name): 0 for name in variable.dims if name not in (axes.y, axes.x)}
     if several := [name for name in fixed_index if variable.sizes[name] != 1]:
         raise InputError(f"{context} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
     factor = unit_factor(variable, model_variable, context, required=False) if model_variable.units else 1.0

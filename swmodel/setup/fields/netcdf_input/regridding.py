@@ -131,7 +131,8 @@ class Regridder(NamedTuple):
     def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Positions of points along x and y in the file's frame, which broadcast to [rows, columns]."""
         if self.frame != frame_of(self.grid):
-            return to_frame(self.frame, *points(self.grid, self.location, rows, columns).lon_lat)
+            at = points(self.grid, self.location, rows, columns)
+            return to_frame(self.frame, at.lon, at.lat)
         along, (north, east) = axes(self.grid), LOCATION_OFFSETS[self.location]
         x = along.x.first + (columns[None, :] + east) * along.x.spacing
         return x, along.y.first + (rows[:, None] + north) * along.y.spacing
@@ -140,7 +141,10 @@ class Regridder(NamedTuple):
         """The Bracket along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
         x, y = self.positions(rows, columns)
         brackets = self.y.find_bracket(y), self.x.find_bracket(x)
-        return tuple(one._replace(fraction=np.rint(one.fraction)) if self.takes_nearest else one for one in brackets)
+        if not self.takes_nearest:
+            return brackets
+        along_y, along_x = (one._replace(fraction=np.rint(one.fraction)) for one in brackets)
+        return along_y, along_x
 
     def describe(self) -> list[str]:
         """Words for a message about the axes along which points of the grid are not points of the file."""
@@ -165,10 +169,10 @@ def sorted_coordinate(
         units = coordinate.attrs.get("units")
         has = f'is in "{units}"' if units else "has no units"
         needed = {"x": "degrees_east", "y": "degrees_north"}[axis]
-        raise InputError(f'{context} {has}; a grid on a sphere needs the attribute units = "{needed}"')
+        raise InputError(f'{context} {has}; a grid with longitudes needs the attribute units = "{needed}"')
     if coordinate.ndim > 1:
         raise InputError(
-            f"{context} varies along {' and '.join(coordinate.dims)}; a grid on a sphere needs fields whose "
+            f"{context} varies along {' and '.join(coordinate.dims)}; a grid with longitudes needs fields whose "
             "longitudes vary along one axis and latitudes along the other"
         )
     values = dataset.values_along(coordinate, *coordinate.dims)
@@ -186,15 +190,16 @@ def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, contex
 
     `crs`: the coordinate reference system of x and y in m; "" for longitudes and latitudes.
     """
-    coordinates = [sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x))]
+    along_y, along_x = (sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x)))
     frame: Frame = crs or None
     if not crs and x.attrs.get("standard_name") == "grid_longitude":
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
         names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
         if mapping is None or not mapping.attrs.keys() >= {*names}:
             raise InputError(f"{context} has grid_longitude, but no grid_mapping that names the pole")
-        frame = tuple(float(mapping.attrs[name]) for name in names)
-    regridder = Regridder(*coordinates, grid, model_variable.location, frame, model_variable.name == "mask")
+        pole_lon, pole_lat = (float(mapping.attrs[name]) for name in names)
+        frame = pole_lon, pole_lat
+    regridder = Regridder(along_y, along_x, grid, model_variable.location, frame, model_variable.name == "mask")
     if frame == frame_of(grid):  # check that the file covers the grid
         regridder.brackets_of(np.arange(grid.ny), np.arange(grid.nx))
     return regridder

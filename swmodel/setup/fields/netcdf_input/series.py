@@ -152,7 +152,9 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
 
 def records_of_array(array, time, context: str, years: int | None) -> VariableRecords:
     """The VariableRecords of a DataArray, each a `variable_from_array`; for `years` see `records_of_entry`."""
-    dimension, times = times_of_array(array, context)
+    dimension_and_times = times_of_array(array, context)
+    assert dimension_and_times is not None  # `python_fields` makes records only of an array with several in time
+    dimension, times = dimension_and_times
 
     def record(number: int, model_variable, grid):
         return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))

@@ -62,8 +62,10 @@ def parse_units(units: str) -> tuple[float, tuple[int, ...]] | None:
             if not text:
                 continue
             match = UNIT_PATTERN.fullmatch(text)
-            may_be_plural = match and len(match[1]) > 3  # "meters", but not "ms"
-            unit = match and UNITS.get(match[1].removesuffix("s") if may_be_plural else match[1])
+            if not match:
+                return None
+            may_be_plural = len(match[1]) > 3  # "meters", but not "ms"
+            unit = UNITS.get(match[1].removesuffix("s") if may_be_plural else match[1])
             if not unit:
                 return None
             power = int(match[2] or 1) * (-1 if in_denominator else 1)
