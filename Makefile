@@ -1,5 +1,5 @@
 # make run     set up .venv and run the jet        make test    set up .venv and run its tests
-# Options: PYTHON=python3.12 (which Python), MPI=system (the MPI on PATH, not the one from the package index), VENV=folder
+# Options: PYTHON=python3.12, MPI=system (the MPI on PATH instead of MPICH from the package index), VENV=folder
 
 VENV ?= .venv
 MPI ?= embedded
@@ -11,10 +11,10 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
-# Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker that has none left takes those of others.
+# Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker without tests takes tests of other workers.
 TESTS = $(BIN)/python -m pytest -n auto --dist worksteal
-# Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them:
-# tests of what ranks do then are marked mpich_only.
+# Open MPI's mpiexec kills all ranks a second after it receives a signal or a rank ends, and wakes and ends frozen ranks.
+# Tests of what ranks would do after that are marked mpich_only.
 OPEN_MPI = layouts runs faults launch slurm stop
 
 .DEFAULT_GOAL = help
@@ -22,23 +22,23 @@ OPEN_MPI = layouts runs faults launch slurm stop
 
 help:
 	@echo "make run        set up, run the jet for ten days, plot it; results in $(RUN)"
-	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
-	@echo "make test       set up and run the tests of every promise of docs/trust.md (6 to 8 minutes)"
-	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages"
-	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
-	@echo "make docs       make the site of the documentation; docs/_build/index.html"
-	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
-	@echo "make exactness  check how exact derivatives are on one to four processes: docs/gradients.md (two minutes)"
-	@echo "make twins      assimilate in the twin experiments, twice each: is the truth found? (a quarter of an hour)"
+	@echo "make check      run the quick tests, which need neither a compiler nor MPI (a minute)"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md (7 to 8 minutes)"
+	@echo "make test-all   run other tests: faults, kills and resumes, random input, analytic solutions, pages (half an hour)"
+	@echo "make release-check  run checks that take hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
+	@echo "make docs       build the site of the documentation, docs/_build/index.html"
+	@echo "make pictures   run every case and notebook, and save their pictures (half an hour)"
+	@echo "make exactness  print how exact derivatives are on one to four processes: docs/gradients.md (two minutes)"
+	@echo "make twins      run each twin experiment twice, and check the errors of the analysis (half an hour)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
-	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
-	@echo "           make soak SOAK_ARGS=\"--format zarr\": one that writes a store of Zarr (half an hour)"
-	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"
-	@echo "make slurm      run the batch scripts on a Slurm of one node, started for it: limits, requeues, crashes (six minutes)"
-	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
-	@echo "make exchange   run the tests of several processes with the model's own messages, without mpi4jax"
+	@echo "make soak       kill and resume a run a hundred times; it must have the bits of an undisturbed run (a quarter of an hour)"
+	@echo "           make soak SOAK_ARGS=\"--format zarr\": the same with Zarr stores (half an hour)"
+	@echo "make damage     damage the files of a run in five hundred ways; commands must detect it, and not hang (half an hour)"
+	@echo "make slurm      run the batch scripts in a temporary Slurm of one node: limits, requeues, crashes (five minutes)"
+	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH, and run tests of several processes with it"
+	@echo "make exchange   run the tests of several processes with the model's foreign calls instead of mpi4jax"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
-	@echo "make setup      create $(VENV) with everything in it"
+	@echo "make setup      create $(VENV) and install everything into it"
 	@echo "make lint       check style, types and docs/trust.md;   make format   apply the style"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
@@ -56,7 +56,7 @@ test: $(READY)
 test-all: $(READY)
 	$(TESTS) -m night $(PYTEST_ARGS)
 
-# What takes hours, each in turn; all are tried, and the last line says which have failed.
+# Checks that take hours, one after the other. A failure does not stop the others; the last line names all failures.
 release-check: $(READY)
 	@failed=; for name in release fuzz twins soak soak-zarr damage slurm openmpi exchange sanitize oldest newest; do \
 	    echo "== $$name"; $(MAKE) check-$$name PYTEST_ARGS="--no-skips $(PYTEST_ARGS)" || failed="$$failed $$name"; \
@@ -131,8 +131,8 @@ $(READY): $(MODEL)
 	@touch $@
 
 $(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/*/*/*.cc swmodel/executors/*/*.h)
-	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, not found: install it or say PYTHON=/path/to/python3" >&2; exit 1; }
-	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, which is missing: install it, or set PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, which is missing: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (some minutes the first time)"
 	$(PIP) "scikit-build-core>=0.10"

@@ -1,14 +1,14 @@
-"""A closure trained online: a coarse eddying flow learns from a fine one the effect of what it cannot resolve.
+"""A closure trained online: a coarse eddying flow learns from a fine one the effect of motion that it does not resolve.
 
     python examples/closure.py                     # a few minutes on two cores; writes into outputs/closure
     python examples/closure.py --devices 8         # members of a batch spread over eight devices
 
 The truth is decaying turbulence under rotation with cells of 5 km, filtered to cells of 20 km. A network reads the
-velocity gradients in 3 x 3 coarse cells and returns a stress, whose divergence is added to the momentum equations: what
-leaves a cell enters its neighbour. It is trained through the run itself: short forecasts from filtered states are
-compared with what the truth did, and the gradient goes back through all their steps. It is compared with no closure
-and with four closures of one constant, each with the constant that forecasts the training data best. Forecasts and
-spectra are compared in flows from other seeds. docs/closures.md has the results.
+velocity gradients in 3 x 3 coarse cells and returns a stress, whose divergence is added to the momentum equations:
+momentum that leaves a cell enters its neighbour. It is trained through the run itself: short forecasts from filtered
+states are compared with the truth, and the gradient goes back through all their steps. The network is compared with no
+closure and with four closures of one constant, each with the constant that forecasts the training data best. Forecasts
+and spectra are compared in flows from other seeds. docs/closures.md has the results.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SPECTRUM_WEIGHT = 2.0  # weight of the spectra in the loss, relative to the fore
 class TrainingSetup:
     """Sizes of the experiment; the defaults are those of the documentation."""
 
-    fine: int = 128
-    coarse: int = 32
+    fine_cells: int = 128  # in each direction
+    coarse_cells: int = 32
     n_training_flows: int = 8  # flows to train with
-    n_test_flows: int = 6  # other flows, whose forecasts are compared
+    n_test_flows: int = 6  # other flows, in which forecasts are compared
     spin_up: int = 16  # snapshots before the first one that is used
     snapshots: int = 40  # of each flow
     hidden: int = 16
@@ -64,9 +64,10 @@ def run_options(cells, dt, **overrides):
 
 def filtered_fine_run(setup: TrainingSetup, seed: int) -> np.ndarray:
     """Thickness and velocity of a fine run, filtered to the coarse cells: [snapshots, 3, coarse, coarse]."""
-    factor = setup.fine // setup.coarse
+    factor = setup.fine_cells // setup.coarse_cells
     overrides = {"case.seed": seed, "physics.biharmonic_viscosity": FINE_BIHARMONIC_VISCOSITY}
-    model, snapshots = swmodel.Simulation("turbulence", run_options(setup.fine, COARSE_DT / factor, **overrides)), []
+    options = run_options(setup.fine_cells, COARSE_DT / factor, **overrides)
+    model, snapshots = swmodel.Simulation("turbulence", options), []
     for number in range(setup.spin_up + setup.snapshots):
         model.advance(until=number * SNAPSHOT_SECONDS)
         if number >= setup.spin_up:
@@ -171,7 +172,7 @@ class Forecast:
     def __init__(self, setup: TrainingSetup, closure, parameters):
         self.name, terms = closure.__name__, [swmodel.Parametric(closure, parameters)]
         self.carry, self.static, self.step = swmodel.functional(
-            "turbulence", run_options(setup.coarse, COARSE_DT, **{"run.executor": "xla"}), terms=terms
+            "turbulence", run_options(setup.coarse_cells, COARSE_DT, **{"run.executor": "xla"}), terms=terms
         )
 
     def __call__(self, parameters, states, snapshots: int):
@@ -198,7 +199,7 @@ def relative_squared_error(forecast, true):
 
 
 def spectrum(states):
-    """Kinetic energy by wavelengths in the domain, m2 s-2, of [snapshots, members, 3, y, x]: [snapshots, waves]."""
+    """Kinetic energy by number of waves in the domain, m2 s-2, of [snapshots, members, 3, y, x]: [snapshots, waves]."""
     cells = states.shape[-1]
     k = np.fft.fftfreq(cells, 1 / cells)
     rings = np.rint(np.hypot(k[:, None], k)) == np.arange(1, cells // 2)[:, None, None]
@@ -208,7 +209,7 @@ def spectrum(states):
 
 
 def forecast_loss(forecast, true):
-    """The loss: the squared error of forecasts, plus the weighted squared error of their spectra in decades."""
+    """The loss: the squared error of forecasts plus the weighted squared error of their spectra in decades."""
     decades = jnp.log10(spectrum(forecast)) - jnp.log10(spectrum(true))
     return jnp.mean(relative_squared_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
 
@@ -260,7 +261,7 @@ def best_constant(forecast: Forecast, constants, flows):
 
 
 def compare_forecasts(forecasts: dict, flows) -> dict:
-    """Forecasts from the first snapshots: {name: (states, relative errors, spectra)}, one each per snapshot."""
+    """Forecasts from the first snapshots: {name: (states, relative errors, spectra)}, with one entry per snapshot."""
     true, results = np.moveaxis(flows[:, 1:], 0, 1), {}
     for name, (forecast, parameters) in forecasts.items():
         states = np.asarray(eqx.filter_jit(forecast)(parameters, flows[:, 0], len(true)))
@@ -273,7 +274,7 @@ def table_rows(results: dict, constants: dict) -> list[str]:
     days = SNAPSHOT_SECONDS / 86400
     snapshot_numbers = [min(len(results["truth"][1]), round(day / days)) for day in (1, 2, 4)]
     rows = [
-        "| closure | its constant | error after 1 day | 2 days | 4 days | of the spectrum then | at the end | energy |",
+        "| closure | constant | error after 1 day | 2 days | 4 days | of spectrum after 4 days | at the end | energy |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     true = results["truth"]
@@ -288,7 +289,7 @@ def table_rows(results: dict, constants: dict) -> list[str]:
 
 
 def draw(path: Path, results: dict, best: str, losses) -> None:
-    """The picture: spectra, errors and vorticity of truth, no closure, the best constant, and the network."""
+    """Draw spectra, errors and vorticity of the truth, of no closure, of the best constant and of the network."""
     import cmocean
     import matplotlib.pyplot as plt
 
@@ -340,7 +341,8 @@ def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
     folder.mkdir(parents=True, exist_ok=True)
     flows = np.stack([filtered_fine_run(setup, 1 + seed) for seed in range(setup.n_training_flows)])
     test_flows = np.stack([filtered_fine_run(setup, 1001 + seed) for seed in range(setup.n_test_flows)])
-    log_with_time(f"{len(flows)} training and {len(test_flows)} test flows on {setup.coarse} x {setup.coarse} cells")
+    cells = setup.coarse_cells
+    log_with_time(f"{len(flows)} training and {len(test_flows)} test flows on {cells} x {cells} cells")
     forecasts, constants, least_losses = {}, {}, {}
     for closure, constants_to_try in CONSTANTS_TO_TRY.items():
         name, forecast = closure.__name__, Forecast(setup, closure, jnp.float32(0))
@@ -364,9 +366,9 @@ def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, default=1, help="number of devices for the members of a batch")
-    parser.add_argument("--output", type=Path, default=Path("outputs/closure"))
-    parser.add_argument("--tiny", action="store_true", help="a few updates on a few cells, to see that it works")
-    given = parser.parse_args()
-    jax.config.update("jax_num_cpu_devices", given.devices)
-    main(TINY if given.tiny else TrainingSetup(), given.devices, given.output)
-    sys.stdout.write((given.output / "table.md").read_text())
+    parser.add_argument("--output", type=Path, default=Path("outputs/closure"), help="folder of the results")
+    parser.add_argument("--tiny", action="store_true", help="make a few updates on a few cells, as a test")
+    args = parser.parse_args()
+    jax.config.update("jax_num_cpu_devices", args.devices)
+    main(TINY if args.tiny else TrainingSetup(), args.devices, args.output)
+    sys.stdout.write((args.output / "table.md").read_text())

@@ -1,6 +1,6 @@
 """Eddies without viscosity: pictures of the jet, and of spectra at three resolutions.
 
-    python examples/eddies.py         # some minutes on two cores; pictures into outputs/eddies
+    python examples/eddies.py         # takes some minutes on two cores; writes pictures into outputs/eddies
 
 The first picture shows the jet after ten days without viscosity, with the flux of vorticity that conserves energy and
 with `weno5`. The second one shows spectra of decaying turbulence, with `weno5` without viscosity, and with the flux
@@ -20,7 +20,7 @@ import swmodel
 
 FOLDER = Path("outputs/eddies")
 JET_DAYS, TURBULENCE_DAYS, DOMAIN_WIDTH = 10, 15, 1280e3  # width of the domain of the turbulence, m
-#: Spacings, km, and the biharmonic viscosity that removes enstrophy there, m4 s-1: it grows as the cube of the spacing.
+#: {spacing, km: biharmonic viscosity that removes enstrophy there, m4 s-1}; it grows as the cube of the spacing.
 BIHARMONIC_VISCOSITIES = {20: 6.4e10, 10: 8e9, 5: 1e9}
 
 

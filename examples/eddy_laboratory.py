@@ -1,8 +1,8 @@
-"""Which closure gives a coarse grid the sea of a fine one? Every closure in a double gyre, compared with a truth.
+"""Compare the closures in a double gyre: which one gives a coarse grid the sea of a fine grid?
 
-    python examples/eddy_laboratory.py             # some hours on one core; everything into outputs/eddy_laboratory
-    python examples/eddy_laboratory.py --nproc 2   # the network is trained on two ranks
-    python examples/eddy_laboratory.py --tiny      # some seconds, only to check that it works
+    python examples/eddy_laboratory.py             # takes some hours on one core; writes into outputs/eddy_laboratory
+    python examples/eddy_laboratory.py --nproc 2   # trains the network on two ranks
+    python examples/eddy_laboratory.py --tiny      # takes some seconds, as a test
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
 Each closure runs from five initial states with cells of 25 and of 12.5 km, and a few run from two with 6.25 km.
@@ -27,8 +27,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from closure import TrainingSetup as Network
-from closure import filter_to_coarse, initial_network, learned
+from closure import TrainingSetup, filter_to_coarse, initial_network, learned
 
 import swmodel
 from swmodel.gradients import Problem
@@ -48,13 +47,13 @@ def log(message: str) -> None:
 class LaboratorySetup:
     """Sizes of the experiment; the defaults are those of the documentation. Cells are counted across the basin."""
 
-    coarse: tuple[int, ...] = (40, 80, 160)
-    fine: int = 320
+    coarse_cells: tuple[int, ...] = (40, 80, 160)
+    fine_cells: int = 320
     spin_up: float = 3.0  # years
-    years: float = 3.0  # over which states are averaged
+    years: float = 3.0  # years after the spin-up, over which states are averaged
     sample_days: float = 5.0  # days between averaged states
-    members: tuple[int, ...] = (5, 5, 2)  # on each grid
-    animation_days: float = 180.0  # last days, which are shown
+    members: tuple[int, ...] = (5, 5, 2)  # number of runs of a closure on each coarse grid
+    animation_days: float = 180.0  # last days, which the animation shows
     n_updates: int = 120  # updates of the training
 
 
@@ -82,7 +81,7 @@ def velocity_at_centres(fields) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectrum(fields) -> np.ndarray:
-    """Kinetic energy by wavelengths in the width of the basin, m2 s-2, with a Hann window: [wavenumbers]."""
+    """Kinetic energy by number of waves in the width of the basin, m2 s-2, with a Hann window: [waves]."""
     ny, nx = fields[0].shape
     window = np.hanning(ny)[:, None] * np.hanning(nx)
     k = np.hypot(np.fft.fftfreq(ny, 1 / ny)[:, None] / 2, np.fft.fftfreq(nx, 1 / nx))
@@ -123,26 +122,26 @@ def make_truth(cells: int, fields: dict | None = None):
 
 
 def run_truth(setup: LaboratorySetup, folder: Path) -> Path:
-    """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the animation."""
+    """The file of the truth, made if it is missing: statistics, daily states on coarse cells, vorticity at the end."""
     path = folder / "truth.npz"
     if path.exists():
         return path
-    coarse = make_truth(setup.fine // 2)
+    coarse = make_truth(setup.fine_cells // 2)
     coarse.advance(days=setup.spin_up * 365)
-    log(f"spun up with {setup.fine // 2} cells across")
+    log(f"spun up with {setup.fine_cells // 2} cells across")
     h, u, v = refine(fields_of(coarse), 2)
-    model = make_truth(setup.fine, {"eta": h - 500.0, "u": u, "v": v})
+    model = make_truth(setup.fine_cells, {"eta": h - 500.0, "u": u, "v": v})
     model.advance(days=setup.spin_up * 365 / 6)
-    daily = {cells: [] for cells in setup.coarse[:-1]}
+    daily = {cells: [] for cells in setup.coarse_cells[:-1]}
 
     def store_daily_state(day, fields):
-        for cells, kept in daily.items():
-            kept.append(filter_to_coarse(fields, setup.fine // cells).astype(np.float32))
+        for cells, states in daily.items():
+            states.append(filter_to_coarse(fields, setup.fine_cells // cells).astype(np.float32))
         if day % 73 == 0:
             log(f"truth: day {day}")
 
     averages = average_run(setup, model, store_daily_state)
-    np.savez(path, **averages, **{f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()})
+    np.savez(path, **averages, **{f"daily_{cells}": np.stack(states) for cells, states in daily.items()})
     return path
 
 
@@ -151,7 +150,7 @@ def average_run(setup: LaboratorySetup, model, callback=lambda day, fields: None
 
     `callback` gets the number of each day, and its fields.
     """
-    statistics, frames = RunningAverages(setup.coarse[0]), []
+    statistics, frames = RunningAverages(setup.coarse_cells[0]), []
     start, days = model.step * model.dt / DAY, round(setup.years * 365)
     for day in range(days + 1):
         model.advance(until=(start + day) * DAY)
@@ -220,8 +219,8 @@ def load_or_compute_averages(
 def errors_against_truth(averages: dict, true: dict, cells: int) -> np.ndarray:
     """Errors of a run against the truth: mean thickness, eddy energy (as a ratio, and its map), spectrum in decades.
 
-    Errors of maps are rms errors over the standard deviation of the truth. The spectrum counts for waves of at least
-    four cells.
+    Errors of maps are rms errors over the standard deviation of the truth. The error of the spectrum is that of waves
+    at least four cells long.
     """
 
     def relative(name):
@@ -238,14 +237,14 @@ def load_or_train_network(folder: Path, nproc: int):
     path = folder / "learned.eqx"
     if not path.exists():
         subprocess.run([find_mpiexec(), "-n", str(nproc), sys.executable, *sys.argv, "--train"], check=True)
-    return eqx.tree_deserialise_leaves(path, initial_network(Network(), 0.005))
+    return eqx.tree_deserialise_leaves(path, initial_network(TrainingSetup(), 0.005))
 
 
 def train(setup: LaboratorySetup, folder: Path) -> None:
     """Train `learned` through runs of five days from states of the truth, on all ranks; rank 0 writes it."""
-    daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse[0]}"]
-    days, cells = min(5, len(daily) - 2), setup.coarse[0]
-    initial_parameters = initial_network(Network(), 0.005)
+    daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse_cells[0]}"]
+    days, cells = min(5, len(daily) - 2), setup.coarse_cells[0]
+    initial_parameters = initial_network(TrainingSetup(), 0.005)
     overrides = run_options(cells, **{"run.executor": "xla", "run.days": days})
     config = swmodel.load("eddy_laboratory", overrides, terms=[swmodel.Parametric(learned, initial_parameters)])
     per_day = round(DAY / swmodel.Simulation(config).dt)
@@ -280,7 +279,7 @@ def train(setup: LaboratorySetup, folder: Path) -> None:
 
 
 def relative_costs(cells: int, names, network) -> dict[str, float]:
-    """The time of a model day over that without closure, measured in alternation."""
+    """The time of a model day with each closure over that without closure; both runs alternate."""
     model_without_closure = make_model("none", cells, network)
 
     def seconds(model):
@@ -319,16 +318,16 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
     true = dict(np.load(run_truth(setup, folder)))
     network = load_or_train_network(folder, nproc)
     results, errors, cost = {}, {}, {}
-    for cells, members in zip(setup.coarse, setup.members, strict=True):
-        names = list(FINEST_GRID_CLOSURES if cells == setup.coarse[-1] else CLOSURES)
-        if cells == setup.coarse[0]:
+    for cells, members in zip(setup.coarse_cells, setup.members, strict=True):
+        names = list(FINEST_GRID_CLOSURES if cells == setup.coarse_cells[-1] else CLOSURES)
+        if cells == setup.coarse_cells[0]:
             names.append("learned")
         for name in names:
             results[cells, name] = [
                 load_or_compute_averages(setup, folder, name, cells, network, perturbation)
                 for perturbation in PERTURBATIONS[:members]
             ]
-            errors[cells, name] = [found and errors_against_truth(found, true, cells) for found in results[cells, name]]
+            errors[cells, name] = [run and errors_against_truth(run, true, cells) for run in results[cells, name]]
             log(f"{cells} cells across: {name}")
         cost |= {(cells, name): value for name, value in relative_costs(cells, names, network).items()}
     lines = table_rows(errors, cost)
@@ -336,8 +335,8 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
     draw(folder / "eddy_laboratory.png", true, results, errors)
     frames_of = {"truth": true["frames"]}
     for name in ("none", "biharmonic", "weno5", "learned"):
-        if found := results[setup.coarse[0], name][0]:
-            frames_of[name] = found["frames"]
+        if first_run := results[setup.coarse_cells[0], name][0]:
+            frames_of[name] = first_run["frames"]
     write_animation(folder / "eddy_laboratory.mp4", frames_of)
     log(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
 
@@ -347,12 +346,12 @@ if __name__ == "__main__":
     parser.add_argument("--nproc", type=int, default=1, help="number of ranks for the training")
     parser.add_argument("--train", action="store_true", help="only train the network under mpiexec; needs the truth")
     parser.add_argument("--output", type=Path, help="folder of the results; runs in it are reused")
-    parser.add_argument("--tiny", action="store_true", help="a few days on a few cells, to see that it works")
-    arguments = parser.parse_args()
-    folder = arguments.output or Path("outputs/eddy_laboratory" + "_tiny" * arguments.tiny)
-    setup = TINY if arguments.tiny else LaboratorySetup()
-    if arguments.train:
+    parser.add_argument("--tiny", action="store_true", help="run a few days on a few cells, as a test")
+    args = parser.parse_args()
+    folder = args.output or Path("outputs/eddy_laboratory" + "_tiny" * args.tiny)
+    setup = TINY if args.tiny else LaboratorySetup()
+    if args.train:
         train(setup, folder)
     else:
-        main(setup, arguments.nproc, folder)
+        main(setup, args.nproc, folder)
         sys.stdout.write((folder / "table.md").read_text())

@@ -1,4 +1,4 @@
-"""Make the files of docs/flood-map.md, as people have them: elevation, a storm, a dike, a river and rain.
+"""Write the files of docs/flood-map.md, which are like those of real studies: elevation, storm, dike, river and rain.
 
 The bay, the storm and all heights are invented. Coordinates are those of UTM zone 17 north, EPSG:32617.
 """
@@ -31,25 +31,25 @@ def height(x, y):
 def write_elevation(path):
     x = WEST + CELL * (np.arange(COLUMNS) + 0.5)
     y = SOUTH + CELL * (np.arange(ROWS)[::-1, None] + 0.5)
-    place = rasterio.transform.from_origin(WEST, SOUTH + ROWS * CELL, CELL, CELL)
+    transform = rasterio.transform.from_origin(WEST, SOUTH + ROWS * CELL, CELL, CELL)
     shape = {"height": ROWS, "width": COLUMNS, "count": 1, "dtype": "float32"}
-    with rasterio.open(path, "w", driver="GTiff", crs=CRS, transform=place, nodata=-9999, **shape) as file:
+    with rasterio.open(path, "w", driver="GTiff", crs=CRS, transform=transform, nodata=-9999, **shape) as file:
         file.write(height(x, y).astype("float32"), 1)
 
 
 def write_storm(path):
-    """A best track in columns of IBTrACS, with a row of units: the storm passes south of the bay, to the west."""
+    """Write a best track with the columns of IBTrACS and a row of units; the storm moves westward south of the bay."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["SID", "SEASON", "NAME", "ISO_TIME", "LAT", "LON", "USA_WIND", "USA_PRES", "USA_RMW"])
         rows.writerow([" ", "Year", " ", " ", "degrees_north", "degrees_east", "kts", "mb", "nmile"])
         for hour, time in zip(HOURS[::3], TIMES[::3], strict=True):
-            place = f"{30.72 + 0.004 * hour:.3f}", f"{-79.6 - 0.085 * hour:.3f}"
-            rows.writerow(["2026250N20300", 2026, "INVENTED", str(time)[:19].replace("T", " "), *place, 80, 968, 20])
+            lat_lon = f"{30.72 + 0.004 * hour:.3f}", f"{-79.6 - 0.085 * hour:.3f}"
+            rows.writerow(["2026250N20300", 2026, "INVENTED", str(time)[:19].replace("T", " "), *lat_lon, 80, 968, 20])
 
 
 def write_dike(path):
-    """The dike around the low land south of the river, with the height of its crest."""
+    """Write the dike around the low land south of the river, with the height of its crest."""
     line = [[COAST - 600, SOUTH], [COAST - 600, RIVER - 2000], [COAST - 9000, RIVER - 2000]]
     dike = {
         "type": "Feature",
@@ -67,7 +67,7 @@ def write_river(path):
 
 
 def write_rain(path):
-    """Rain on longitudes and latitudes, mm per hour: heaviest at noon."""
+    """Write rain on longitudes and latitudes, mm per hour, which is heaviest at noon of the first day."""
     to_degrees = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
     corners = to_degrees.transform([WEST, WEST + 40e3], [SOUTH, SOUTH + 30e3])
     lon, lat = (np.linspace(first - 0.1, last + 0.1, 6) for first, last in corners)

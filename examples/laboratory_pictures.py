@@ -14,7 +14,7 @@ EXTENT = [0, 1000, 0, 2000]  # western, eastern, southern and northern end of th
 
 
 def draw(path: Path, true: dict, results: dict, errors: dict) -> None:
-    """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all closures.
+    """Draw eddy energy of the truth and of closures on the coarsest grid, spectra, and errors of all closures.
 
     `results` and `errors` are those of the members, by number of cells across the basin and name of the closure.
     """
@@ -40,7 +40,7 @@ def draw(path: Path, true: dict, results: dict, errors: dict) -> None:
     for name in drawn_names[1:]:
         rings = np.mean([member["spectrum"] for member in stable[name]], axis=0)
         spectra.loglog(1 + np.arange(len(rings)), rings, label=name)
-    spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
+    spectra.set(xlabel="waves in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
     spectra.legend(frameon=False)
     for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
         values = [mean_errors[name][column] for name in order]
@@ -54,7 +54,7 @@ def draw(path: Path, true: dict, results: dict, errors: dict) -> None:
 
 
 def write_animation(path: Path, frames_of: dict) -> None:
-    """An animation of vorticity, every second day, of several seas side by side."""
+    """Write an animation of the vorticity of several seas side by side, every second day."""
     n_frames = min(len(frames) for frames in frames_of.values())
     figure, axes = plt.subplots(1, len(frames_of), figsize=(2.2 * len(frames_of), 4.6), layout="constrained")
     style = {"origin": "lower", "extent": EXTENT, "cmap": cmocean.cm.balance, "vmin": -1.5e-5, "vmax": 1.5e-5}

@@ -1,10 +1,10 @@
-"""A river flows into a bay: two models coupled by the Basic Model Interface that conserve mass to round-off.
+"""A river that flows into a bay: two models, coupled by the Basic Model Interface, that conserve mass to round-off.
 
     python examples/river.py [PICTURE]
 
-The river is a linear reservoir: rain fills its catchment, dS/dt = P A - S/k, and S/k runs out. The bay is a component
-with the interface (river.toml). Every ten minutes the water that has run out is added to the thickness of three cells
-at the mouth. A tracer is the fraction of river water; in the cells of the mouth it becomes that of the mixture.
+The river is a linear reservoir: rain fills its catchment, dS/dt = P A - S/k, and S/k runs out. The bay is this model,
+configured by river.toml, behind the interface. Every ten minutes the water that has run out is added to the thickness
+of three cells at the mouth. A tracer is the fraction of river water; in these cells it becomes that of the mixture.
 """
 
 import sys
@@ -20,9 +20,9 @@ HOURS, EXCHANGE_SECONDS = 48, 600.0
 
 
 class River:
-    """A linear reservoir: its water, m3, after rain on its catchment, and the outflow of the last update.
+    """A linear reservoir: its water after rain on its catchment, and the outflow of the last update, m3.
 
-    Its methods have the names of the interface, so that a river with the full interface can take its place.
+    Its methods have the names of the interface, so that a river with the full interface can replace it.
     """
 
     def initialize(self, area: float = 3e8, residence: float = 6 * 3600.0) -> None:

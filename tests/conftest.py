@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which mpiexec ends ranks that wait for one another
+os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which mpiexec ends its ranks, which may wait forever
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # because workers share the cores
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that the many programs that tests start compile the sources once
 
@@ -40,9 +40,9 @@ jax.config.update("jax_cpu_enable_async_dispatch", False)  # no further thread, 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)  # on any day and machine
-hypothesis.settings.load_profile("same")
-with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have others
+hypothesis.settings.register_profile("reproducible", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("reproducible")
+with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have other flags
     environ.setenv("XLA_FLAGS", quick_compilation.XLA_FLAGS)
     environ.setenv("NPROC", "1")
     jax.devices()
@@ -53,7 +53,7 @@ def pytest_addoption(parser):
 
 
 def fail_if_skipped(report, config):
-    """The report, in which skipped tests have failed if --no-skips is given, as in continuous integration."""
+    """Return the report; with --no-skips, as in continuous integration, a skipped test has failed in it."""
     if report.skipped and not hasattr(report, "wasxfail") and config.option.no_skips:
         report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr[2]}"
     return report
@@ -70,7 +70,7 @@ def pytest_make_collect_report(collector):
 
 
 def pytest_collection_finish():
-    """Let the garbage collector ignore all that is imported, and run less often, because tracing makes many objects."""
+    """Let the garbage collector ignore existing objects and run less often, because tracing makes many objects."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -82,18 +82,19 @@ def pytest_sessionfinish():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Let a test and its fixtures compile programs quickly, except tests of xla and tests marked `fully_optimised`."""
-    optimised = is_xla_test(item) or item.get_closest_marker("fully_optimised")
-    quick_compilation.compile_quickly(not optimised or bool(item.get_closest_marker("compiled_quickly")))
+    """Compile quickly, except in tests of xla not marked `compiled_quickly` and in tests marked `fully_optimised`."""
+    is_optimised = is_xla_test(item) or item.get_closest_marker("fully_optimised")
+    quick_compilation.compile_quickly(not is_optimised or bool(item.get_closest_marker("compiled_quickly")))
 
 
 def is_xla_test(item) -> bool:
+    """Whether one of the parameters of a test is the executor xla."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return any(isinstance(value, str) and value == "xla" for value in values)
 
 
 @pytest.fixture(autouse=True)
-def alone(request, tmp_path_factory):
+def exclusive_lock(request, tmp_path_factory):
     """Let tests marked `alone` wait for one another, also on different workers."""
     if not request.node.get_closest_marker("alone"):
         yield
@@ -104,7 +105,7 @@ def alone(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def quickly_compiled():
+def quick_compilation_in_subprocesses():
     """Let the processes that tests start compile XLA programs quickly too."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in quick_compilation.QUICK_ENVIRONMENT.items():
@@ -113,7 +114,7 @@ def quickly_compiled():
 
 
 @pytest.fixture(scope="module")
-def optimised():
+def optimised_steps():
     """Compile native steps with full optimisation, for tests that run longer than they compile."""
     with pytest.MonkeyPatch.context() as patch:
         if os.environ["SWMODEL_CXXFLAGS"].startswith(quick_compilation.QUICK_CXXFLAGS):
@@ -123,7 +124,7 @@ def optimised():
 
 @pytest.fixture
 def caplog(caplog, monkeypatch):
-    """The log without messages about compilation, which depend on what was compiled before."""
+    """The log without messages about compilation, because these depend on what was compiled before."""
     monkeypatch.setattr(logging.getLogger("swmodel.executors.native.step_library"), "disabled", True)
     return caplog
 
@@ -132,7 +133,7 @@ def caplog(caplog, monkeypatch):
 def ranks(tmp_path_factory):
     """ranks((2, 2), function, *arguments): the results of a function on each rank of a layout (support/rank_client.py).
 
-    All workers of pytest-xdist share the ranks, which end with the test run.
+    All workers of pytest-xdist share the ranks, which end when the test run ends.
     """
     from support.rank_client import RankServerClient
 
@@ -144,10 +145,10 @@ def ranks(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def halfway_run(tmp_path_factory):
-    """A run of 7 steps with restart files at 5 and 7."""
-    from support.restarts import make_halfway
+    """A run of 7 steps with restart files at steps 5 and 7."""
+    from support.restarts import make_halfway_run
 
-    return make_halfway(tmp_path_factory.mktemp("runs") / "halfway")
+    return make_halfway_run(tmp_path_factory.mktemp("runs") / "halfway")
 
 
 @pytest.fixture

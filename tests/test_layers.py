@@ -1,4 +1,4 @@
-"""The architecture: imports go to lower layers, and few modules import each library."""
+"""The architecture: modules import from lower layers, and few modules import a library."""
 
 import ast
 import graphlib
@@ -19,7 +19,7 @@ LAYERS = (
     "model.ensemble | assimilation | bmi | "
     "bench verification | cli | __main__"
 )
-LEVEL_OF_ROOM = {name: number for number, names in enumerate(LAYERS.split("|")) for name in names.split()}
+LAYER_OF_PACKAGE = {name: number for number, names in enumerate(LAYERS.split("|")) for name in names.split()}
 #: The modules and packages that may import a library.
 IMPORTERS_OF_LIBRARY = {
     "jax": "ocean parallel executors model gradients assimilation cli.doctor cli.rank_checks bench",
@@ -35,7 +35,7 @@ IMPORTERS_OF_LIBRARY = {
     "cmocean": "plotting",
     "bmipy": "bmi",
 }
-#: All that the NumPy reference shares with the dynamics that it tests.
+#: Everything that the NumPy reference imports from other packages, whose dynamics it tests.
 SHARED_WITH_REFERENCE = (
     "errors.UsageError ocean.barrier_faces.crest_heights ocean.barrier_faces.barrier_mask "
     "ocean.constituents.constituents_at ocean.coordinates.points ocean.state.Carry ocean.state.State "
@@ -45,18 +45,18 @@ SHARED_WITH_REFERENCE = (
 
 
 def enclosing_packages(name: str) -> list[str]:
-    """The name of a module and those of its enclosing packages, the longest first."""
+    """The name of a module, and the names of its enclosing packages, from the innermost to the outermost."""
     parts = name.split(".")
     return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
 
 
 @cache
 def imports_of_modules() -> dict[str, set[str]]:
-    """{module of swmodel: all names that it imports, anywhere in the file but for `if TYPE_CHECKING`}."""
-    found = {}
+    """{module of swmodel: names that it imports anywhere in its file, except in `if TYPE_CHECKING`}."""
+    imports = {}
     for path in sorted((ROOT / "swmodel").rglob("*.py")):
         *package, name = path.relative_to(ROOT).with_suffix("").parts
-        names = found[".".join([*package[1:], name]).removesuffix(".__init__")] = set()
+        names = imports[".".join([*package[1:], name]).removesuffix(".__init__")] = set()
         tree = ast.parse(path.read_text())
         tree.body = [node for node in tree.body if getattr(getattr(node, "test", None), "id", "") != "TYPE_CHECKING"]
         for node in ast.walk(tree):
@@ -66,49 +66,50 @@ def imports_of_modules() -> dict[str, set[str]]:
                 origin = package[: len(package) + 1 - node.level] if node.level else ()
                 base = ".".join([*origin, *filter(None, [node.module])])
                 names |= {f"{base}.{alias.name}" for alias in node.names}
-    del found["__init__"]  # it imports public names only when they are used
-    return found
+    del imports["__init__"]  # it imports public names only when they are used
+    return imports
 
 
 def imported_modules(name: str) -> set[str]:
+    """The modules of swmodel that a module imports."""
     modules = imports_of_modules()
-    inside = [full.removeprefix("swmodel.") for full in modules[name] if full.startswith("swmodel.")]
-    return {next(prefix for prefix in enclosing_packages(full) if prefix in modules) for full in inside} - {name}
+    names = [full.removeprefix("swmodel.") for full in modules[name] if full.startswith("swmodel.")]
+    return {next(prefix for prefix in enclosing_packages(full) if prefix in modules) for full in names} - {name}
 
 
-def test_imports_go_to_lower_layers_without_cycles():
-    level = {}
+def test_modules_import_from_lower_layers_without_cycles():
+    layer = {}
     for name in imports_of_modules():
-        level[name] = next(LEVEL_OF_ROOM[each] for each in enclosing_packages(name) if each in LEVEL_OF_ROOM)
+        layer[name] = next(LAYER_OF_PACKAGE[each] for each in enclosing_packages(name) if each in LAYER_OF_PACKAGE)
     pairs = [(name, other) for name in imports_of_modules() for other in imported_modules(name)]
-    assert [(name, other) for name, other in pairs if level[other] > level[name]] == []
+    assert [(name, other) for name, other in pairs if layer[other] > layer[name]] == []
     graphlib.TopologicalSorter({name: imported_modules(name) for name in imports_of_modules()}).prepare()
 
 
 def test_dynamics_import_no_configuration():
-    rooms = {"setup", "executors", "model.health", "model.varying_params", "parallel", "ocean"}
-    inside = [name for name in imports_of_modules() if rooms & set(enclosing_packages(name))]
-    imported = [(name, other) for name in inside for other in imported_modules(name)]
-    assert [(name, other) for name, other in imported if "config" in enclosing_packages(other)] == []
+    packages = {"setup", "executors", "model.health", "model.varying_params", "parallel", "ocean"}
+    modules = [name for name in imports_of_modules() if packages & set(enclosing_packages(name))]
+    pairs = [(name, other) for name in modules for other in imported_modules(name)]
+    assert [(name, other) for name, other in pairs if "config" in enclosing_packages(other)] == []
 
 
 def test_libraries_are_imported_by_few_modules():
-    for library, doors in IMPORTERS_OF_LIBRARY.items():
+    for library, importers in IMPORTERS_OF_LIBRARY.items():
         modules = imports_of_modules().items()
-        users = {name for name, used in modules if library in {full.split(".")[0] for full in used}}
-        assert [name for name in users if not set(enclosing_packages(name)) & set(doors.split())] == [], library
+        users = {name for name, imports in modules if library in {full.split(".")[0] for full in imports}}
+        assert [name for name in users if not set(enclosing_packages(name)) & set(importers.split())] == [], library
 
 
-def test_reference_shares_no_code_with_the_dynamics():
+def test_reference_imports_only_listed_names_of_the_package():
     reference = [name for name in imports_of_modules() if "executors.reference" in enclosing_packages(name)]
     names = set().union(*(imports_of_modules()[name] for name in reference))
-    used = {full.removeprefix("swmodel.") for full in names if full.startswith("swmodel.")}
-    shared = {full for full in used if "executors.reference" not in enclosing_packages(full)}
+    imports = {full.removeprefix("swmodel.") for full in names if full.startswith("swmodel.")}
+    shared = {full for full in imports if "executors.reference" not in enclosing_packages(full)}
     assert shared == {*SHARED_WITH_REFERENCE.split()}
 
 
 def test_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
-    """A run without input files does not load xarray either."""
+    """A simulation without input files does not load xarray either."""
     program = """
 import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor
 import swmodel.model.ensemble.task, swmodel.bench.session

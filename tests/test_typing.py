@@ -1,4 +1,4 @@
-"""mypy accepts correct programs that use swmodel, and finds the mistakes in wrong ones."""
+"""mypy accepts correct programs that use swmodel, and finds mistakes in others."""
 
 import re
 import subprocess
@@ -38,8 +38,7 @@ carry0 = step(carry0, static, 0)
 problem = gradients.Problem(swmodel.load("jet"), ["eta"], lambda view, k: view.state.h)
 assert_type(problem.first_guess(), dict[str, Any])
 """
-
-#: {mistake: a word that the error of mypy must contain}.
+#: {mistake: words that the error of mypy must contain}.
 MISTAKES = {
     'swmodel.Simulaton("jet")': "Simulaton",
     'swmodel.Simulation("jet", nx=8).advance(dys=3)': "dys",
@@ -53,16 +52,16 @@ MISTAKES = {
 @pytest.mark.promise("stable names exist")
 @pytest.mark.fault("a type error in a user's program")
 def test_mypy_accepts_correct_programs_and_finds_mistakes(tmp_path):
-    public = "\n".join(["import swmodel", *(f"swmodel.{name}" for name in swmodel.__all__)])
-    programs = {"tutorial.py": TUTORIAL_CODE, "annotated.py": ANNOTATED_CODE, "public.py": public}
+    public_names = "\n".join(["import swmodel", *(f"swmodel.{name}" for name in swmodel.__all__)])
+    programs = {"tutorial.py": TUTORIAL_CODE, "annotated.py": ANNOTATED_CODE, "public_names.py": public_names}
     programs["mistakes.py"] = "\n".join(["import swmodel", *MISTAKES])
     for name, text in programs.items():
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "mypy", "--config-file=", "--check-untyped-defs", "--follow-imports=silent"]
     command += ["--cache-dir", str(ROOT / ".mypy_cache" / "programs"), "--no-error-summary", *programs]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert not done.stderr, done.stderr
-    found = done.stdout.splitlines()
-    for line, named in enumerate(MISTAKES.values(), start=2):
-        assert any(each.startswith(f"mistakes.py:{line}: error: ") and named in each for each in found), named
-    assert [each for each in found if not each.startswith("mistakes.py:")] == []
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert not process.stderr, process.stderr
+    errors = process.stdout.splitlines()
+    for line, words in enumerate(MISTAKES.values(), start=2):
+        assert any(each.startswith(f"mistakes.py:{line}: error: ") and words in each for each in errors), words
+    assert [each for each in errors if not each.startswith("mistakes.py:")] == []

@@ -32,10 +32,12 @@ ADDED_SATELLITES = {
 
 
 def simplify_numbers(numbers) -> list:
+    """The numbers as int where they are whole, and else as float."""
     return [int(x) if float(x).is_integer() else float(x) for x in numbers]
 
 
 def potential_entry(number: int) -> dict:
+    """The entry of a constituent of the potential."""
     const, sat = utide.ut_constants.const, utide.ut_constants.sat
     satellites = np.flatnonzero((sat.iconst == number + 1) & (sat.ilatfac == 0))
     rows = [[*sat.deldood[i], sat.phcorr[i], sat.amprat[i]] for i in satellites] + ADDED_SATELLITES.get(
@@ -67,10 +69,10 @@ def make_table() -> dict[str, dict]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help=f"replace {TABLE_FILE}")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in make_table().items())
-    made = f'{{"source": "utide {utide.__version__}; {FORMAT_TEXT}",\n "constituents": {{\n{lines}\n}}}}\n'
-    how = "is the same" if TABLE_FILE.read_text() == made else "differs"
-    print(f"{TABLE_FILE}: {how}; {'replaced' if asked.write else '--write replaces it'}")
-    if asked.write:
-        TABLE_FILE.write_text(made)
+    table = f'{{"source": "utide {utide.__version__}; {FORMAT_TEXT}",\n "constituents": {{\n{lines}\n}}}}\n'
+    comparison = "is the same" if TABLE_FILE.read_text() == table else "differs"
+    print(f"{TABLE_FILE}: {comparison}; {'replaced' if args.write else '--write replaces it'}")
+    if args.write:
+        TABLE_FILE.write_text(table)

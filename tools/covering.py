@@ -12,9 +12,9 @@ from support.covering_array import FACTORS, FORBIDDEN, required_pairs
 
 
 def search(seed: int, n_tries: int = 60_000) -> tuple[int, list[list[str]]]:
-    """Find 24 rows by simulated annealing, from every stepper with every flux; returns the cost and the rows.
+    """Find 24 rows, one for each stepper and flux, by simulated annealing; returns the cost and the rows.
 
-    The cost is the number of missing pairs plus three times the number of forbidden ones.
+    The cost is the number of missing pairs plus three times the number of forbidden pairs.
     """
     rng, levels = np.random.default_rng(seed), [(factor, level) for factor in FACTORS for level in FACTORS[factor]]
     level_index, pair_matrices = (
@@ -40,9 +40,9 @@ def search(seed: int, n_tries: int = 60_000) -> tuple[int, list[list[str]]]:
         )
         change = n_lost - n_gained + 3 * (pair_matrices[1, new, others].sum() - pair_matrices[1, old, others].sum())
         if new != old and (change <= 0 or rng.random() < np.exp(-change / max(0.12, 0.8 - iteration / n_tries))):
-            for x, one in ((old, -1), (new, 1)):
-                counts[x, others] += one
-                counts[others, x] += one
+            for x, change_of_count in ((old, -1), (new, 1)):
+                counts[x, others] += change_of_count
+                counts[others, x] += change_of_count
             table[i, k], cost = new, cost + change
         if not cost:
             break
@@ -51,9 +51,9 @@ def search(seed: int, n_tries: int = 60_000) -> tuple[int, list[list[str]]]:
 
 def main() -> None:
     for seed in range(100):
-        n_missing, table = search(seed)
-        print(f"seed {seed}: {n_missing} pairs are missing", file=sys.stderr)
-        if not n_missing:
+        cost, table = search(seed)
+        print(f"seed {seed}: cost {cost}", file=sys.stderr)
+        if not cost:
             print("\n".join(" ".join(row) for row in table))
             break
 

@@ -3,7 +3,7 @@
 Each seed chooses files of a stopped run and the damage. Then `info`, `info --verify`, `plot` and `resume` must end with
 a documented exit code and a reason; if the code is 0, their numbers must be those of the undisturbed run.
 
-`python tools/damage.py --seeds 500` (`make damage`) tries 500 seeds, in a process that is watched.
+`python tools/damage.py --seeds 500` (`make damage`) tries 500 seeds in another process, which may crash or hang.
 """
 
 import argparse
@@ -20,17 +20,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.fuzz import run_swmodel
-from support.restarts import FILES, make_halfway, read_variables, simulation
+from support.restarts import RECORD_FILES, make_halfway_run, read_variables, simulation
 
 #: Files that can be damaged; repeated names are chosen more often.
 DAMAGED_FILES = (
     *("output.nc", "output.nc", "output.nc", "diagnostics.nc", "diagnostics.nc", "status.json", "config.toml"),
     *("restart/step-0000000007.nc", "restart/step-0000000005.nc", "output.nc.journal", "diagnostics.nc.journal"),
 )
-#: Sizes of the pieces that are lost or swapped, as by a disk or a file system.
+#: Sizes of the parts that are lost or swapped, like those of a disk or a file system.
 PAGE_BYTES = (64, 512, 4096)
-#: Seconds after which a command counts as hanging.
-MAX_COMMAND_SECONDS = 300
+#: Seconds after which the commands of a seed count as hanging.
+MAX_SEED_SECONDS = 300
 
 #: First words of the lines that `info` prints from records and time series.
 INFO_LINES = ("records", "mass", "energy", "potential enstrophy")
@@ -58,10 +58,10 @@ def zero_page(content, rng):
 def swap_pages(content, rng):
     size = rng.choice(PAGE_BYTES)
     if len(content) >= 2 * size:
-        one, other = (rng.randrange(len(content) // size) * size for _ in range(2))
-        first_page = content[one : one + size]
-        content[one : one + size] = content[other : other + size]
-        content[other : other + size] = first_page
+        first, second = (rng.randrange(len(content) // size) * size for _ in range(2))
+        first_page = content[first : first + size]
+        content[first : first + size] = content[second : second + size]
+        content[second : second + size] = first_page
 
 
 def truncate(content, rng):
@@ -69,27 +69,16 @@ def truncate(content, rng):
 
 
 def overwrite_end(content, rng):
-    """Replace everything after the first 0, 8, 100 or all bytes by random bytes."""
+    """Replace everything after the first 0, 8, 100 or all bytes with random bytes."""
     content[rng.choice([0, 8, 100, len(content)]) :] = rng.randbytes(rng.choice([0, 1, 1000, 10_000]))
 
 
-DAMAGE_FUNCTIONS = (
-    flip_bits,
-    flip_bits,
-    flip_bits,
-    zero_page,
-    zero_page,
-    zero_page,
-    swap_pages,
-    swap_pages,
-    truncate,
-    overwrite_end,
-    overwrite_end,
-)
+#: Kinds of damage; repeated ones are chosen more often.
+DAMAGE_FUNCTIONS = (*3 * (flip_bits,), *3 * (zero_page,), *2 * (swap_pages,), truncate, *2 * (overwrite_end,))
 
 
 def replace_file(path, rng):
-    """Replace a file by something that is no file; returns in words by what."""
+    """Replace a file with something that is not a file; returns a description of the replacement."""
     path.unlink(missing_ok=True)
     kind = rng.choice(["nothing", "a folder", "a broken link", "a link to itself"])
     if kind == "a folder":
@@ -100,7 +89,7 @@ def replace_file(path, rng):
 
 
 def damage_files(folder, seed):
-    """Damage one or two files of a run at random; returns {name: what was done}."""
+    """Damage one or two files of a run at random; returns {file: damage}."""
     rng, damage_of_file = random.Random(seed), {}
     for name in dict.fromkeys(rng.choice(DAMAGED_FILES) for _ in range(rng.choice([1, 1, 1, 2]))):
         path = folder / name
@@ -120,10 +109,10 @@ class DamageCheck:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.stopped_run = make_halfway(self.folder / "half")
-        self.stopped_data = {name: read_variables(self.stopped_run / name) for name in FILES}
+        self.stopped_run = make_halfway_run(self.folder / "half")
+        self.stopped_data = {name: read_variables(self.stopped_run / name) for name in RECORD_FILES}
         simulation().run(self.folder / "whole")
-        self.undisturbed_data = {name: read_variables(self.folder / "whole" / name) for name in FILES}
+        self.undisturbed_data = {name: read_variables(self.folder / "whole" / name) for name in RECORD_FILES}
         copy = self.copy_run()
         self.info_values, self.pictures = read_info_values(run_command("info", copy)[1]), {}
         for command in ("plot", "series"):
@@ -131,12 +120,12 @@ class DamageCheck:
             self.pictures[command] = take_picture(copy)
 
     def copy_run(self):
-        """A copy of the run; its folder has the name of the case, which pictures show if config.toml is missing."""
+        """Copy the run into a folder with the name of the case, which pictures show if config.toml is missing."""
         shutil.rmtree(self.folder / "jet", ignore_errors=True)
         return shutil.copytree(self.stopped_run, self.folder / "jet")
 
     def check(self, seed, commands=COMMANDS):
-        """Check that no damage goes unnoticed; returns {name: what was done} and {command: exit code}."""
+        """Check that commands detect a damage or are unaffected; returns {file: damage} and {command: exit code}."""
         folder = self.copy_run()
         damage_of_file, codes = damage_files(folder, seed), {}
         for command in commands:
@@ -147,32 +136,32 @@ class DamageCheck:
         return damage_of_file, codes
 
     def check_output(self, command, folder, output, same_configuration):
-        """Check what a command that succeeded has read or written."""
+        """Check what a successful command has read or written."""
         if command == "info":
             assert read_info_values(output).items() <= self.info_values.items(), output
         elif command in self.pictures:
-            assert take_picture(folder) == self.pictures[command], f"{command}: another picture"
+            assert take_picture(folder) == self.pictures[command], f"{command} has drawn another picture"
         else:
             truth = {"verify": self.stopped_data, "resume": self.undisturbed_data}[command]
-            for name in FILES:
+            for name in RECORD_FILES:
                 if command == "resume" or (folder / name).exists():
                     assert_same_records(
                         read_variables(folder / name), truth[name], command == "verify" or same_configuration
                     )
 
 
-def assert_same_records(ours, theirs, all_of_them=True):
-    """Assert equal bits of all values; without `all_of_them`, of values common to both, in records of common steps."""
-    one, other = ours["step"].tolist(), theirs["step"].tolist()
-    if all_of_them:
-        assert (ours.keys(), one) == (theirs.keys(), other)
-    common_steps = sorted({*one} & {*other})
+def assert_same_records(ours, theirs, must_be_complete=True):
+    """Assert equal bits of all values; without `must_be_complete`, of common variables in records of common steps."""
+    our_steps, their_steps = ours["step"].tolist(), theirs["step"].tolist()
+    if must_be_complete:
+        assert (ours.keys(), our_steps) == (theirs.keys(), their_steps)
+    common_steps = sorted({*our_steps} & {*their_steps})
     for name in ours.keys() & theirs.keys():
         our_values, their_values = ours[name], theirs[name]
-        if len(their_values.shape) and len(their_values) == len(other):
+        if len(their_values.shape) and len(their_values) == len(their_steps):
             our_values, their_values = (
-                our_values[[one.index(step) for step in common_steps]],
-                their_values[[other.index(step) for step in common_steps]],
+                our_values[[our_steps.index(step) for step in common_steps]],
+                their_values[[their_steps.index(step) for step in common_steps]],
             )
         assert our_values.tobytes() == their_values.tobytes(), name
 
@@ -184,7 +173,7 @@ def read_info_values(output):
 
 
 def take_picture(folder):
-    """The bytes of the last picture, whose file is removed; None if there is none."""
+    """The bytes of the last picture, whose file this function removes; None if there is no picture."""
     path = folder.parent / "picture.png"
     content = path.read_bytes() if path.exists() else None
     path.unlink(missing_ok=True)
@@ -193,18 +182,18 @@ def take_picture(folder):
 
 def run_command(command, folder):
     """Run a command on a folder, in this process; returns its exit code and its output."""
-    before = Path.cwd()
+    previous_folder = Path.cwd()
     os.chdir(folder.parent)
-    logging.getLogger("swmodel").handlers.clear()  # a run leaves a handler with the stderr of its own command
+    logging.getLogger("swmodel").handlers.clear()  # a run leaves a handler that writes to the stderr of its command
     try:
         (folder.parent / "picture.png").unlink(missing_ok=True)
         return run_swmodel(*COMMANDS[command].format(folder=folder.name).split())
     finally:
-        os.chdir(before)
+        os.chdir(previous_folder)
 
 
 def check_seeds(seeds, pipe):
-    """Check seeds in this worker process; send the result of each, as a text if the check failed."""
+    """Check seeds in this worker process; send the result of each check, a text if it failed."""
     with tempfile.TemporaryDirectory() as folder:
         check = DamageCheck(folder)
         for seed in seeds:
@@ -215,7 +204,7 @@ def check_seeds(seeds, pipe):
 
 
 def check_all_seeds(seeds):
-    """Check all seeds; returns the failures, {seed: text}, and how often each command had which exit code."""
+    """Check all seeds; returns the failures, {seed: text}, and {(command, exit code): count}."""
     failures, counts, remaining_seeds, context = {}, Counter(), list(seeds), multiprocessing.get_context("spawn")
     while remaining_seeds:
         receiver, sender = context.Pipe(duplex=False)
@@ -225,10 +214,10 @@ def check_all_seeds(seeds):
         while remaining_seeds and not worker_failed:
             start_time = time.monotonic()
             try:
-                result = receiver.recv() if receiver.poll(MAX_COMMAND_SECONDS) else "it hangs"
+                result = receiver.recv() if receiver.poll(MAX_SEED_SECONDS) else "a command hangs"
             except EOFError:
                 result = "the process crashed"
-            seed, worker_failed = remaining_seeds.pop(0), result in ("it hangs", "the process crashed")
+            seed, worker_failed = remaining_seeds.pop(0), result in ("a command hangs", "the process crashed")
             if isinstance(result, str):
                 failures[seed] = result
             else:
@@ -241,11 +230,11 @@ def check_all_seeds(seeds):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=500)
-    parser.add_argument("--first", type=int, default=0)
-    asked = parser.parse_args()
-    found, codes = check_all_seeds(range(asked.first, asked.first + asked.seeds))
+    parser.add_argument("--seeds", type=int, default=500, help="number of seeds")
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    args = parser.parse_args()
+    failures, codes = check_all_seeds(range(args.first, args.first + args.seeds))
     for (command, code), count in sorted(codes.items()):
         print(f"{command}: exit code {code} {count} times")
-    print(f"{asked.seeds} seeds, {len(found)} wrong: {sorted(found)}")
-    raise SystemExit(bool(found))
+    print(f"{args.seeds} seeds, {len(failures)} failures: {sorted(failures)}")
+    raise SystemExit(bool(failures))

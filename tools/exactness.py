@@ -20,12 +20,8 @@ NX, NY = 31, 43
 GRID_SETTINGS = ("grid.dx=40e3", "grid.dy=40e3", f"grid.nx={NX}", f"grid.ny={NY}")
 BASIN_SETTINGS = (*GRID_SETTINGS, "physics.viscosity=500", "physics.slip=no", "physics.quadratic_drag=1e-3")
 TABLE_HEADER = (
-    "processes",
-    "cells of a block",
-    "Taylor slope",
-    "dot product",
-    "Hessian's symmetry",
-    "off from one process",
+    *("processes", "cells of a block", "Taylor slope", "dot product"),
+    *("Hessian's symmetry", "difference from one process"),
 )
 
 
@@ -62,7 +58,7 @@ def n_processes(layout: str) -> int:
 
 
 def block_sizes(layout: str) -> str:
-    """The columns and rows of the blocks, as "15 and 16 x 43"."""
+    """The numbers of columns and rows of the blocks, for example "15 and 16 x 43"."""
     parts = ((NX, int(layout.split("x")[1])), (NY, int(layout.split("x")[0])))
     return " x ".join(" and ".join(sorted({str(n // p), str(-(-n // p))})) for n, p in parts)
 

@@ -2,7 +2,7 @@
 
 python tools/global_m2.py [--write]
 
-With --write it replaces swmodel/cases/global_m2.npz, which has the depths of `swmodel grid --region=-180,180,-86,86
+With --write it replaces swmodel/cases/global_m2.npz, the depths of `swmodel grid --region=-180,180,-86,86
 --resolution 1 --pole=-42,76` in whole metres, 0 on land.
 """
 
@@ -31,13 +31,12 @@ def depths(folder) -> np.ndarray:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help=f"replace {RELIEF_FILE}")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        made = depths(folder)
-    with np.load(RELIEF_FILE) as kept:
-        changed = made.size if kept["depth"].shape != made.shape else int((kept["depth"] != made).sum())
-    print(
-        f"{RELIEF_FILE}: {changed} of {made.size} depths differ; {'replaced' if asked.write else '--write replaces it'}"
-    )
-    if asked.write:
-        np.savez_compressed(RELIEF_FILE, depth=made)
+        depth = depths(folder)
+    with np.load(RELIEF_FILE) as file:
+        n_changed = depth.size if file["depth"].shape != depth.shape else int((file["depth"] != depth).sum())
+    action = "replaced" if args.write else "--write replaces it"
+    print(f"{RELIEF_FILE}: {n_changed} of {depth.size} depths differ; {action}")
+    if args.write:
+        np.savez_compressed(RELIEF_FILE, depth=depth)

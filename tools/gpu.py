@@ -2,8 +2,8 @@
 
 In each configuration of the covering array (tests/support/covering_array.py), without drying, the native step on the
 processor and the kernels on the GPU compute five steps and, in double precision, a gradient. FOLDER/bits.json contains,
-for each configuration, how many numbers differ, and by how much at most, over the largest number of their field. No
-configuration begins after --seconds. Then `swmodel bench gpu` measures. Both take about ten minutes.
+for each configuration, how many numbers differ, and the largest difference over the largest number of its field. No
+configuration starts after --seconds. Then `swmodel bench gpu` measures speeds. All this takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEPS = 5
 
 
 def compute_row(executor: str, row: str) -> dict[str, np.ndarray]:
-    """Arrays of state and memory after some steps, and of the gradient of the sum of squares of the last state."""
+    """Arrays of state and memory after STEPS steps, and of the gradient of the sum of squares of the last state."""
     import jax
     from support import covering_array
     from support.stepping import run_chunks
@@ -46,7 +46,7 @@ def compute_row(executor: str, row: str) -> dict[str, np.ndarray]:
 
 
 def compute_rows(executor: str, rows: list[str], folder: Path, seconds: float) -> None:
-    """Write FOLDER/EXECUTOR/ROW.npz for rows that begin within the time."""
+    """Write FOLDER/EXECUTOR/ROW.npz for each row, until no more rows start after some seconds."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -57,20 +57,20 @@ def compute_rows(executor: str, rows: list[str], folder: Path, seconds: float) -
 
 
 def compare_row(ours: Path, truth: Path) -> dict[str, dict]:
-    """For fields and gradient: the count of numbers, of those that differ, and the largest relative difference."""
-    found = {name: {"numbers": 0, "different": 0, "largest_difference": 0.0} for name in ("fields", "gradient")}
+    """For fields and gradient: how many numbers there are, how many differ, and the largest relative difference."""
+    comparison = {name: {"numbers": 0, "different": 0, "largest_difference": 0.0} for name in ("fields", "gradient")}
     with np.load(ours) as a, np.load(truth) as b:
         for key in b.files:
-            counts, difference = found[key.split()[0]], np.abs(a[key].astype(float) - b[key])
+            counts, difference = comparison[key.split()[0]], np.abs(a[key].astype(float) - b[key])
             counts["numbers"] += b[key].size
             counts["different"] += int(np.count_nonzero(difference))
             largest = difference.max(initial=0.0) / max(np.abs(b[key]).max(initial=0.0), np.finfo(float).tiny)
             counts["largest_difference"] = max(counts["largest_difference"], float(largest))
-    return found
+    return comparison
 
 
 def compare_executors(executor: str, rows: list[str], folder: Path, seconds: float) -> dict[str, dict]:
-    """{row: comparison with the native step} of the rows that both computed; both compute at the same time."""
+    """{row: comparison with the native step} of the rows that both executors, which run at the same time, computed."""
     processes = []
     for name in (executor, "native"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -80,17 +80,17 @@ def compare_executors(executor: str, rows: list[str], folder: Path, seconds: flo
     exit_codes = [process.wait() for process in processes]
     if any(exit_codes):
         sys.exit(f"{executor} and native ended with exit codes {exit_codes}")
-    both = [row for row in rows if all((folder / name / f"{row}.npz").exists() for name in (executor, "native"))]
-    return {row: compare_row(*(folder / name / f"{row}.npz" for name in (executor, "native"))) for row in both}
+    common_rows = [row for row in rows if all((folder / name / f"{row}.npz").exists() for name in (executor, "native"))]
+    return {row: compare_row(*(folder / name / f"{row}.npz" for name in (executor, "native"))) for row in common_rows}
 
 
 def main() -> None:
     from support.covering_array import names_without_drying
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=240.0, help="no configuration begins later")
-    parser.add_argument("--rows", nargs="*", default=names_without_drying(), help="configurations")
+    parser.add_argument("folder", type=Path, help="folder of the results")
+    parser.add_argument("--seconds", type=float, default=240.0, help="time after which no configuration starts")
+    parser.add_argument("--rows", nargs="*", default=names_without_drying(), help="configurations; default: all")
     parser.add_argument("--executor", default="cuda", help="the executor that is compared with native")
     parser.add_argument("--no-bench", action="store_true", help="compare only")
     parser.add_argument("--compute", help=argparse.SUPPRESS)
@@ -98,10 +98,10 @@ def main() -> None:
     if options.compute:
         compute_rows(options.compute, options.rows, options.folder, options.seconds)
         return
-    found = compare_executors(options.executor, options.rows, options.folder, options.seconds)
-    (options.folder / "bits.json").write_text(json.dumps(found, indent=1) + "\n")
-    print(f"{len(found)} of {len(options.rows)} configurations compared")
-    for row, comparison in found.items():
+    comparisons = compare_executors(options.executor, options.rows, options.folder, options.seconds)
+    (options.folder / "bits.json").write_text(json.dumps(comparisons, indent=1) + "\n")
+    print(f"{len(comparisons)} of {len(options.rows)} configurations compared")
+    for row, comparison in comparisons.items():
         for name, counts in comparison.items():
             print(f"{row}, {name}: {counts['different']} of {counts['numbers']} numbers differ, ", end="")
             print(f"by at most {counts['largest_difference']:.1e}")

@@ -2,10 +2,11 @@
 
     python tools/mutate.py [NAME ...] [--jobs N] [--first] [--write]
 
-tools/mutations.toml defines the faults: slips that a person could make, such as a wrong sign, a halo that is one row
-short or a lost record. Each is made in a copy of the working tree, with its own cache of compiled steps. First the
-tests run that should find it and, if they all pass, all tests of `make test`, unless --first is given. A fault is found
-if a test fails with it and passes without it. For each fault the program prints the first such test and the seconds.
+tools/mutations.toml defines the faults: mistakes that a person could make, such as a wrong sign, a halo that is one row
+short or a lost record. This program makes each fault in a copy of the working tree, which has its own cache of compiled
+steps. First it runs the tests that should find the fault and, if they all pass, all tests of `make test`, unless
+--first is given. A fault is found if a test fails with it and passes without it. For each fault the program prints the
+first such test and the time in seconds.
 
 With --write the results are written to tools/mutations_found.json, which keeps those of other faults. The exit code is
 1 if a fault is not found, or cannot be made because its old text does not occur exactly once in its file.
@@ -35,7 +36,7 @@ COMPILED_FILES = (
     "swmodel/executors/native/built/*.so",
     "swmodel/parallel/transport/*.so",
 )
-#: Python runs this first. It removes the finder of the editable installation, which would go before all paths.
+#: Python runs this first. It removes the finder of the editable installation, which would precede all paths.
 SITECUSTOMIZE = """import sys
 sys.meta_path[:] = [each for each in sys.meta_path if "_editable_" not in type(each).__module__]
 """
@@ -73,6 +74,7 @@ def copy_working_tree(folder: Path) -> Path:
 
 
 def test_environment(tree: Path) -> dict[str, str]:
+    """The environment of tests that import swmodel from a copy of the working tree."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SWMODEL_", "PYTEST_"))}
     paths = os.pathsep.join(map(str, (tree.parent, tree, tree / "tests")))
     return environ | {"PYTHONPATH": paths, "SWMODEL_CACHE": str(tree.parents[1] / "cache")}
@@ -122,9 +124,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     tables = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text(encoding="utf-8"))["fault"]
     mutations = [Mutation(**each | {"tests": tuple(each["tests"])}) for each in tables]
-    if unknown := {*args.names} - {fault.name for fault in mutations}:
-        parser.error(f"no such fault: {', '.join(sorted(unknown))}")
-    chosen, test_of_mutation = [fault for fault in mutations if not args.names or fault.name in args.names], {}
+    if unknown_names := {*args.names} - {mutation.name for mutation in mutations}:
+        parser.error(f"no such fault: {', '.join(sorted(unknown_names))}")
+    selected = [mutation for mutation in mutations if not args.names or mutation.name in args.names]
+    test_of_mutation: dict[Mutation, str] = {}
     workers = max(1, (os.cpu_count() or 1) // args.jobs)
     all_tests = [] if args.first else [["-n", str(workers), "--dist", "worksteal", "tests"]]
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, ThreadPoolExecutor(args.jobs) as threads:
@@ -132,23 +135,22 @@ def main(argv: list[str] | None = None) -> int:
         for number in range(args.jobs):
             trees.put(copy_working_tree(Path(folder, str(number), "tree")))
 
-        def try_mutation(fault: Mutation) -> tuple[Mutation, str, str, float]:
-            tree, begin = trees.get(), time.monotonic()
+        def try_mutation(mutation: Mutation) -> tuple[Mutation, str, str, float]:
+            tree, start_time = trees.get(), time.monotonic()
             try:
-                return fault, *find_failing_test(fault, tree, all_tests), time.monotonic() - begin
+                return mutation, *find_failing_test(mutation, tree, all_tests), time.monotonic() - start_time
             finally:
                 trees.put(tree)
 
-        for done in as_completed([threads.submit(try_mutation, fault) for fault in chosen]):
-            fault, test_of_mutation[fault], problem, seconds = done.result()
-            print(f"{fault.name}: {test_of_mutation[fault] or 'NOT FOUND, ' + problem} ({seconds:.0f} s)", flush=True)
+        for future in as_completed([threads.submit(try_mutation, mutation) for mutation in selected]):
+            mutation, test, problem, seconds = future.result()
+            test_of_mutation[mutation] = test
+            print(f"{mutation.name}: {test or 'NOT FOUND, ' + problem} ({seconds:.0f} s)", flush=True)
     if args.write:
-        results = json.loads(RESULTS_FILE.read_text(encoding="utf-8")) | {
-            f.name: t.partition("[")[0] for f, t in test_of_mutation.items()
-        }
-        RESULTS_FILE.write_text(
-            json.dumps({f.name: results.get(f.name, "") for f in mutations}, indent=0) + "\n", encoding="utf-8"
-        )
+        results = json.loads(RESULTS_FILE.read_text(encoding="utf-8"))
+        results |= {mutation.name: test.partition("[")[0] for mutation, test in test_of_mutation.items()}
+        text = json.dumps({mutation.name: results.get(mutation.name, "") for mutation in mutations}, indent=0)
+        RESULTS_FILE.write_text(text + "\n", encoding="utf-8")
     print(f"{sum(map(bool, test_of_mutation.values()))} of {len(test_of_mutation)} faults were found")
     return int(not all(test_of_mutation.values()))
 

@@ -23,9 +23,9 @@ from swmodel.parallel.spawn import end_with_parent, free_port
 #: The Debian package of each daemon and of the commands that start jobs. Daemons may not be on the user's PATH.
 PACKAGE_OF_PROGRAM = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-#: Time within which a daemon must answer, and cancelled jobs must end, s.
+#: Time within which a daemon must answer and cancelled jobs must end, s.
 MAX_WAIT_SECONDS = 30.0
-#: Processors of the node according to its configuration: the largest number of ranks at a time, however few there are.
+#: Processors in the configuration of the node, which limit the number of ranks; the machine may have fewer.
 N_CPUS = 8
 
 SLURM_CONF = """
@@ -140,30 +140,30 @@ class OneNodeSlurm:
     def crash_node(self):
         """Kill all processes of the node, slurmstepd first, because it would report how the others end."""
         names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
-        others = "munged", "slurmctld", "slurmscriptd"  # the controller, which would be on another machine
+        controller = "munged", "slurmctld", "slurmscriptd"  # in a real cluster they are on another machine
         for pid in sorted(
-            (pid for pid in names if names[pid] not in others), key=lambda pid: names[pid] != "slurmstepd"
+            (pid for pid in names if names[pid] not in controller), key=lambda pid: names[pid] != "slurmstepd"
         ):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def run_command(self, *command) -> str:
         """The output of a Slurm command; empty if it fails."""
-        done = subprocess.run([str(word) for word in command], env=self.environ, capture_output=True, text=True)
-        return done.stdout if done.returncode == 0 else ""
+        process = subprocess.run([str(word) for word in command], env=self.environ, capture_output=True, text=True)
+        return process.stdout if process.returncode == 0 else ""
 
     def wait_until(self, condition, seconds=MAX_WAIT_SECONDS):
         """Wait until condition() is true, and return its value.
 
         Raises:
-            TimeoutError: it was not true within so many seconds; the message has the logs of the daemons.
+            TimeoutError: it was not true within so many seconds; the message contains the logs of the daemons.
         """
         deadline = time.monotonic() + seconds
-        while not (found := condition()):
+        while not (value := condition()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not within {seconds:g} s\n{self.logs()}")
+                raise TimeoutError(f"the condition was not true within {seconds:g} s\n{self.logs()}")
             time.sleep(0.2)
-        return found
+        return value
 
     def logs(self) -> str:
         files = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
@@ -188,26 +188,27 @@ class OneNodeSlurm:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self) -> list[int]:
-        """The ids of processes with this Slurm in their environment: daemons, jobs and what they started."""
+        """The ids of processes with this Slurm in their environment: daemons, jobs and processes that they started."""
         return list(self.environment_of_processes())
 
     def environment_of_processes(self) -> dict[int, bytes]:
-        mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
+        """{process id: environment} of these processes."""
+        variable = f"SLURM_CONF={self.folder}/slurm.conf".encode()
         pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-        return {pid: environ for pid, environ in read_proc("environ", pids).items() if mark in environ.split(b"\0")}
+        return {pid: environ for pid, environ in read_proc("environ", pids).items() if variable in environ.split(b"\0")}
 
 
 def read_proc(file: str, pids) -> dict[int, bytes]:
-    """The contents of a file of /proc for each process, without those that have ended or belong to another user."""
-    found = {}
+    """The contents of a file of /proc for each process that still runs and belongs to this user."""
+    contents = {}
     for pid in pids:
         with contextlib.suppress(OSError):
-            found[pid] = Path(f"/proc/{pid}/{file}").read_bytes()
-    return found
+            contents[pid] = Path(f"/proc/{pid}/{file}").read_bytes()
+    return contents
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *signal: sys.exit(143))
+    signal.signal(signal.SIGTERM, lambda *arguments: sys.exit(143))
     with OneNodeSlurm() as node:
         sys.exit(subprocess.call(sys.argv[1:], env=node.environ))
 

@@ -1,6 +1,6 @@
 """Run the code blocks of a documentation page in the current folder: python tools/page.py PAGE [CHECK].
 
-The folder gets a link to examples/, which pages name as from the project's root.
+The folder gets a link to examples/, because paths on pages start in the project's root.
 Blocks of `bash` and `python` run in their order on the page. Python blocks share their variables, as in one session. A
 block whose first line is `# NAME.py` or `# NAME.toml` is written to that file, for other blocks. Blocks that cannot run
 in a test (on a cluster, installations, files of the reader) are marked `console` or `{code-block} python`. CHECK is a

@@ -29,7 +29,7 @@ from swmodel.plotting import style
 from swmodel.verification.comparison import grid_points, simulate
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-#: For each page with its own pictures, the names of these and the files that the commands of the page write.
+#: {page: {picture: file that the commands of the page write}}.
 PICTURES_OF_PAGES = {
     "real-sea": {
         "atlantic": "atlantic.png",
@@ -39,14 +39,14 @@ PICTURES_OF_PAGES = {
     "spectra": {"spectra": "outputs/turbulence/output-spectra.png"},
     "verification": {"verify": "outputs/verify/verify.png"},
 }
-#: Commands to run instead of those on a page, which has shorter ones too.
+#: Commands to run instead of those on a page, which also shows shorter ones.
 COMMANDS_OF_PAGES = {"verification": "swmodel verify -o outputs/verify"}
 #: The blocks of a page that are run, and the first line of those that are written to files.
 BLOCK_PATTERN, FILE_HEADER = (
     re.compile(r"^```(bash|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE),
     re.compile(r"# (\w+\.toml)\n"),
 )
-#: Size above which an animation is encoded again, bytes.
+#: Size of an animation above which it is encoded again, bytes.
 MAX_ANIMATION_BYTES = 300_000
 
 
@@ -63,7 +63,7 @@ def save_picture(picture: Path, target: Path) -> None:
 
 
 def copy_animation(animation: Path, target: Path) -> None:
-    """Copy an animation; scale one above MAX_ANIMATION_BYTES to at most 760 pixels, so that its page loads at once."""
+    """Copy an animation; scale a large one to at most 760 x 760 pixels, so that its page loads quickly."""
     if animation.stat().st_size <= MAX_ANIMATION_BYTES:
         shutil.copy(animation, target)
         return
@@ -94,7 +94,7 @@ def draw_case(name: str, images: Path) -> None:
 
 
 def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
-    """The records at the gauges of a case, {gauge: (time, level)}; their source, unit of time in s, and time label."""
+    """The records at the gauges of a case, {gauge: (time, level)}; their source, unit of time, s, and label of time."""
     if name == "chile2010":
         buoy = {"DART 32412": chile2010.load_record()}
         return buoy, "DART 32412, without the tide", 3600.0, "time since the earthquake (hours)"
@@ -107,29 +107,29 @@ def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
 
 def draw_gauges(name: str, run: Path, target: Path) -> None:
     """Draw the sea level at the gauges of a case and, for the island, the highest water around it."""
-    records, where, unit, axis = gauge_records(name)
+    records, source, unit, time_label = gauge_records(name)
     has_run_up = name == "conical_island"
     with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC_PARAMS):
         figure = style.NotebookFigure(figsize=(7.2, 1.2 + 1.4 * len(records) + 2.0 * has_run_up), layout="constrained")
-        figure, *others = figure.subfigures(2, height_ratios=(3, 1)) if has_run_up else [figure]
-        if others:
-            draw_run_up(run / "output.nc", others[0].subplots())
+        figure, *run_up_figures = figure.subfigures(2, height_ratios=(3, 1)) if has_run_up else [figure]
+        if run_up_figures:
+            draw_run_up(run / "output.nc", run_up_figures[0].subplots())
         rows = figure.subplots(len(records), sharex=True, squeeze=False)[:, 0]
         for k, (axes, (gauge, (time, level))) in enumerate(zip(rows, records.items(), strict=True)):
             axes.plot(data["time"][:] / unit, data["eta"][:, k], color=style.LINE_COLOUR, label="model")
             within_run = (time >= 0) & (time <= data["time"][-1])
-            axes.plot(time[within_run] / unit, level[within_run], color=style.REFERENCE_COLOUR, lw=1, label=where)
+            axes.plot(time[within_run] / unit, level[within_run], color=style.REFERENCE_COLOUR, lw=1, label=source)
             axes.set_title(gauge, loc="left")
             axes.spines[["top", "right"]].set_visible(False)
             axes.margins(x=0.01)
-        rows[-1].set(xlabel=axis)
+        rows[-1].set(xlabel=time_label)
         figure.supylabel("Sea level (m)", fontsize="medium")
         rows[0].legend(frameon=False, fontsize=8)
         figure.figure.savefig(target)
 
 
 def draw_run_up(output: Path, axes) -> None:
-    """Draw the highest water around the conical island against the direction from its centre."""
+    """Draw the highest water level around the conical island against the direction from its centre."""
     config, record = swmodel.load("conical_island", environ={}), conical_island.load_record("B")
     with netCDF4.Dataset(output) as data:
         max_level = data["eta_max"][-1].filled(float("nan"))
@@ -137,8 +137,8 @@ def draw_run_up(output: Path, axes) -> None:
     order = record.angles.argsort()
     axes.plot(record.angles[order], run_up[order], color=style.LINE_COLOUR, label="model")
     axes.plot(record.angles, record.run_up, "o", ms=4, color=style.REFERENCE_COLOUR, label="laboratory (NTHMP)")
-    other = {"mfc": "none", "mec": style.REFERENCE_COLOUR, "label": "laboratory (Liu and others 1995)"}
-    axes.plot(*conical_island.liu_run_up("B"), "s", ms=4.5, **other)
+    liu_style = {"mfc": "none", "mec": style.REFERENCE_COLOUR, "label": "laboratory (Liu and others 1995)"}
+    axes.plot(*conical_island.liu_run_up("B"), "s", ms=4.5, **liu_style)
     axes.legend(frameon=False, fontsize=8, loc="lower left")
     axes.set(xlabel="direction from the centre of the island (degrees; 270: front)", ylabel="Highest water (m)")
     axes.set(xticks=range(0, 361, 45), ylim=(0, None))
@@ -177,8 +177,8 @@ def draw_laboratory_beach(target: Path) -> None:
 def draw_run_up_of_waves(axes) -> None:
     heights, run_up = laboratory_beach.load_run_up()
     model_heights = [0.005, 0.01, 0.0185, 0.03, 0.045, 0.075, 0.12, 0.2, 0.3, 0.45, 0.63]
-    found = [max_run_up(height) for height in model_heights]
-    axes.loglog(model_heights, found, color=style.LINE_COLOUR)
+    model_run_up = [max_run_up(height) for height in model_heights]
+    axes.loglog(model_heights, model_run_up, color=style.LINE_COLOUR)
     axes.loglog(heights, run_up, ".", ms=4, color=style.REFERENCE_COLOUR)
     axes.set_title("Run-up", loc="left")
     axes.set(xlabel="H/d", ylabel="R/d")
@@ -187,16 +187,16 @@ def draw_run_up_of_waves(axes) -> None:
 def max_run_up(height: float) -> float:
     """The largest height of water on the beach, in depths, in the model."""
     simulation = simulate("laboratory_beach", {"case.height": height})
-    bed, found = -simulation.config.case.depth(simulation.config, grid_points(simulation.config))[0], 0.0
+    bed, run_up = -simulation.config.case.depth(simulation.config, grid_points(simulation.config))[0], 0.0
     for n in range(1, 2 * laboratory_beach.DURATION + 1):
         simulation.advance(until=0.5 * n * beach.TIME_UNIT)
         h = simulation.field("h")[1]
-        found = max(found, (h + bed)[h > 1e-3][0])
-    return found
+        run_up = max(run_up, (h + bed)[h > 1e-3][0])
+    return run_up
 
 
 def draw_page(name: str, images: Path) -> None:
-    """Run the commands of a page until its pictures are there, and save those that it shows."""
+    """Run the commands of a page until they have written its pictures, and save the pictures that it shows."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     file_of_picture = {
         picture: picture_file
@@ -212,10 +212,10 @@ def draw_page(name: str, images: Path) -> None:
                 run_commands(block, folder)
             elif file := FILE_HEADER.match(block):
                 (folder / file[1]).write_text(block, encoding="utf-8")
-            if all((folder / made).exists() for made in file_of_picture.values()):
+            if all((folder / picture_file).exists() for picture_file in file_of_picture.values()):
                 break
-        for picture, made in file_of_picture.items():
-            save_picture(folder / made, images / f"{picture}.png")
+        for picture, picture_file in file_of_picture.items():
+            save_picture(folder / picture_file, images / f"{picture}.png")
 
 
 def main(argv=None) -> None:
@@ -226,7 +226,7 @@ def main(argv=None) -> None:
     images = DOCS / "images" if args.write else Path("outputs", "pictures").resolve()
     for each in args.names or [*cases.names(), *PICTURES_OF_PAGES]:
         (draw_page if each in PICTURES_OF_PAGES else draw_case)(each, images)
-    print(f"{images}: drawn")
+    print(f"{images} contains the pictures")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Record the SHA-256 of the results of some thirty small runs, before and after a change that should change no bit.
+"""Record the SHA-256 of the results of small runs, before and after a change of the code that should change no bit.
 
-    tools/record.py before.json                  run everything and write the table
-    tools/record.py after.json --against before.json   also list what differs; exit code 1 if anything does
-    tools/record.py some.json --only storm members     run some of RUNS
+    tools/record.py before.json                        all runs; write the table
+    tools/record.py after.json --against before.json   also list differences; exit code 1 if there are any
+    tools/record.py some.json --only storm members     some of RUNS
 
-The table has an entry for each variable of the NetCDF files of each run (output, diagnostics, series, restart,
-ensemble, maps of derivatives) and, for `check-gradient`, one for the gradient, but no attributes, dates and versions.
+The table has an entry for each variable in the NetCDF files of each run (output, diagnostics, series, restart,
+ensemble, maps of derivatives) and, for `check-gradient`, one for the gradient. Attributes, such as dates and versions,
+are not in it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ start = [6e4, 2e4]
 end = [9e4, 1.5e5]
 """
 
-#: The commands of each run, in order. {out} is its folder, {grid} a file next to that.
+#: The commands of each run, in order. {out} is its folder, {grid} a file next to that folder.
 RUNS = {
     "jet": [f"{JET} --steps 40"],
     "jet_single": [f"{JET} --dtype float32 --steps 40"],
@@ -130,7 +131,8 @@ def digests_of_run(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*.nc")):
         with netCDF4.Dataset(path) as data:
             data.set_auto_maskandscale(False)
-            digests |= {f"{path.relative_to(folder)}:{name}": digest(one[...]) for name, one in data.variables.items()}
+            file = path.relative_to(folder)
+            digests |= {f"{file}:{name}": digest(variable[...]) for name, variable in data.variables.items()}
     if (path := folder.with_suffix(".json")).exists():
         digests["gradient"] = json.loads(path.read_text())["gradient_sha256"]
     return digests
@@ -148,9 +150,9 @@ def differences(before: dict, after: dict) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", type=Path)
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--only", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN")
+    parser.add_argument("table", type=Path, help="JSON file to write")
+    parser.add_argument("--against", type=Path, help="an earlier table to compare with")
+    parser.add_argument("--only", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="default: all runs")
     args = parser.parse_args()
     table = {}
     for name in args.only:

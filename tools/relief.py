@@ -6,8 +6,8 @@ With --write it replaces the relief in swmodel/.
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
 degrees, with the share of sea from global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
-lakes are land. Each node of the half-degree relief has the mean over the area of its cell. Cells with less than half
-sea through which straits of the finer relief connect seas, such as Gibraltar, are marked.
+lakes are land. The value at each node of the half-degree relief is the mean over the area of its cell. Cells that are
+less than half sea, but in which straits of the finer relief connect seas, such as Gibraltar, are marked.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def coarsen_relief(source: str) -> tuple[np.ndarray, ...]:
 
 
 def compare(height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> str:
-    """A message: how many heights, shares of sea and straits of the package differ from these."""
+    """A message that says how many heights, shares of sea and straits of the package differ from these."""
     with netCDF4.Dataset(PACKAGE_RELIEF) as data:
         old_fields = data["z"][...], data["sea"][...], data[STRAIT_NAME][...]
     new_fields = height, 100 * sea, strait
@@ -106,8 +106,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="file of the finer relief")
     parser.add_argument("--write", action="store_true", help=f"replace {PACKAGE_RELIEF}")
-    asked = parser.parse_args()
-    made = coarsen_relief(asked.file)
-    print(f"{compare(*made[2:])}; {'replaced' if asked.write else '--write replaces it'}")
-    if asked.write:
-        write_relief(*made)
+    args = parser.parse_args()
+    relief = coarsen_relief(args.file)
+    print(f"{compare(*relief[2:])}; {'replaced' if args.write else '--write replaces it'}")
+    if args.write:
+        write_relief(*relief)

@@ -1,7 +1,7 @@
 """Kill and resume a run on several processes at random moments, and check that it has the bits of an undisturbed run.
 
-Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
-for a random time, so that they make progress; a few interrupt the program at any moment after its start. At the end the
+Each cycle resumes the run, and kills it or asks it to stop. Most cycles first wait for a new restart file and then for
+a random time, so that the run makes progress; a few interrupt the program at any moment after its start. At the end the
 run is resumed once more, to a step that it has not reached. Then snapshots, diagnostics.nc and the last restart file
 are compared bit for bit with those of an undisturbed run of that length, which writes a restart file only at its end.
 """
@@ -33,8 +33,8 @@ RECORD_OPTIONS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s"
 #: chunks of the Zarr store.
 RANKS_OF_FORMAT = {"netcdf": "2", "zarr": "43"}
 
-#: Fraction of cycles that interrupt at any moment; longest wait before the interruption in these and in the others, s.
-SHARE_AT_ANY_MOMENT, MAX_DELAY_AFTER_START_SECONDS, MAX_DELAY_AFTER_RESTART_SECONDS = 0.15, 4.0, 0.6
+#: Fraction of cycles that interrupt at any moment; longest wait before the interruption in these and in others, s.
+FRACTION_AT_ANY_MOMENT, MAX_DELAY_AFTER_START_SECONDS, MAX_DELAY_AFTER_RESTART_SECONDS = 0.15, 4.0, 0.6
 
 
 def kill_rank(process, folder, number):
@@ -95,10 +95,10 @@ def resume_command(ranks: str) -> list[str]:
 
 
 def interrupt_once(folder, rng: random.Random, store: str = "netcdf", interruption: str = "") -> str:
-    """Start or resume the run in `folder`/run, and interrupt it; returns a message. `interruption` "": a random one.
+    """Start or resume the run in `folder`/run, and interrupt it, at random if `interruption` is ""; returns a message.
 
     Raises:
-        AssertionError: the run did not end, left processes behind, or did not end as it should.
+        AssertionError: the run did not end, left processes behind, or had an unexpected exit code.
     """
     run = folder / "run"
     start_step = newest_restart_step(run)
@@ -107,24 +107,24 @@ def interrupt_once(folder, rng: random.Random, store: str = "netcdf", interrupti
     )
     command = resume_command(rng.choice(RANKS_OF_FORMAT[store])) if start_step else command
     name = interruption or rng.choice(list(INTERRUPTIONS))
-    at_any_moment = not interruption and rng.random() < SHARE_AT_ANY_MOMENT and start_step > 0
+    at_any_moment = not interruption and rng.random() < FRACTION_AT_ANY_MOMENT and start_step > 0
     interrupt, expected_codes = INTERRUPTIONS[name]
     environ = os.environ | {TAG_VARIABLE: str(folder)}
     with kill_at_end(folder), (folder / "err.txt").open("w+") as err:
         process = subprocess.Popen([*PROGRAM, *command], cwd=folder, env=environ, stderr=err, stdout=err)
         deadline = time.monotonic() + 300
         while not at_any_moment and newest_restart_step(run) <= start_step:
-            assert process.poll() is None, f"ended by itself: {read_text(err)}"
-            assert time.monotonic() < deadline, "no progress"
+            assert process.poll() is None, f"the run ended by itself: {read_text(err)}"
+            assert time.monotonic() < deadline, "the run has not written a new restart file"
             time.sleep(0.02)
         time.sleep(rng.uniform(0, MAX_DELAY_AFTER_START_SECONDS if at_any_moment else MAX_DELAY_AFTER_RESTART_SECONDS))
         interrupt(process, folder)
-        if at_any_moment:  # the rank to be killed may not have been there yet
+        if at_any_moment:  # the rank to kill may not have started yet
             time.sleep(0.5)
             signal_launcher(process, folder, signal.SIGTERM)
         code = process.wait(60)
         while processes_of(folder):
-            assert time.monotonic() < deadline, f"left behind: {processes_of(folder).keys()}"
+            assert time.monotonic() < deadline, f"processes of the run still exist: {processes_of(folder).keys()}"
             time.sleep(0.02)
         wait_until_free(run)
         assert code in expected_codes | ({75, -signal.SIGTERM} if at_any_moment else set()), (
@@ -141,12 +141,12 @@ def read_text(file):
 
 
 def soak(folder, interruptions, seed: int, log=print, store: str = "netcdf") -> int:
-    """Interrupt a run in `folder`, then compare it with an undisturbed one; returns its number of steps.
+    """Interrupt a run in `folder`, then compare it with an undisturbed run; returns its number of steps.
 
-    `interruptions` are names, "" for a random one. `store` is the format of output and restart files.
+    `interruptions` are those of the cycles (see `interrupt_once`); `store` is the format of output and restart files.
 
     Raises:
-        AssertionError: something differs, or a cycle did not end as it should.
+        AssertionError: something differs, or a cycle did not end as expected.
     """
     rng = random.Random(seed)
     for number, interruption in enumerate(interruptions, 1):
@@ -161,13 +161,15 @@ def soak(folder, interruptions, seed: int, log=print, store: str = "netcdf") -> 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cycles", type=int, default=100)
-    parser.add_argument("--format", choices=RANKS_OF_FORMAT, default="netcdf")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--cycles", type=int, default=100, help="number of interruptions")
+    parser.add_argument(
+        "--format", choices=RANKS_OF_FORMAT, default="netcdf", help="format of output and restart files"
+    )
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="default: a random seed")
     args = parser.parse_args()
     start_time = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="swmodel-soak-"))
-    print(f"seed {args.seed}, in {folder}, which is kept if something is wrong", flush=True)
+    print(f"seed {args.seed}, in {folder}, which is kept if a check fails", flush=True)
     steps = soak(folder, [""] * args.cycles, args.seed, lambda text: print(text, flush=True), args.format)
     shutil.rmtree(folder)
     minutes = (time.monotonic() - start_time) / 60

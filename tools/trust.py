@@ -2,7 +2,7 @@
 
 Tests name what they prove with `@pytest.mark.promise("...")` and `@pytest.mark.fault("...")`. The exit code is 1 if a
 promise of docs/trust.md has no test that `make test` runs, if a mark names a promise that is not on the page, or if no
-existing test finds a deliberate fault of tools/mutate.py. When the site is built, `make_page` makes its page
+existing test finds a deliberate fault of tools/mutate.py. The build of the site calls `make_page` for its page
 docs/reference/tests.md.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PROMISES_PAGE = ROOT / "docs" / "trust.md"
-#: The faults that tools/mutate.py makes, and the tests that have found them.
+#: The files of the faults that tools/mutate.py makes, and of the tests that find them.
 MUTATIONS, MUTATION_RESULTS = ROOT / "tools" / "mutations.toml", ROOT / "tools" / "mutations_found.json"
 #: What `make test` selects.
 MARK_EXPRESSION = "not (night or release)"
@@ -46,7 +46,7 @@ def collect_tests(mark_expression: str) -> set[str]:
 
 
 def marks_of(nodes) -> list[tuple[str, str]]:
-    """The marks among some expressions, such as `pytest.mark.fault("a full disk")`."""
+    """(name, first argument) of the marks among some expressions, such as `pytest.mark.fault("a full disk")`."""
     marks = []
     for node in nodes:
         call, node = (node, node.func) if isinstance(node, ast.Call) else (None, node)
@@ -57,6 +57,7 @@ def marks_of(nodes) -> list[tuple[str, str]]:
 
 
 def read_tests() -> list[MarkedTest]:
+    """All tests with their marks, from the files of tests/."""
     result = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         module, shared = ast.parse(path.read_text(encoding="utf-8")), []
@@ -72,12 +73,12 @@ def read_tests() -> list[MarkedTest]:
 
 def tests_by_argument(kind: str) -> dict[str, list[MarkedTest]]:
     """{first argument of marks of this kind: the tests with such a mark}."""
-    tests_of = defaultdict(list)
+    tests = defaultdict(list)
     for test in read_tests():
         for name, argument in test.marks:
             if name == kind:
-                tests_of[argument].append(test)
-    return tests_of
+                tests[argument].append(test)
+    return tests
 
 
 def read_promises() -> list[str]:
@@ -88,7 +89,7 @@ def read_promises() -> list[str]:
 
 
 def read_mutations() -> dict[str, str]:
-    """{deliberate fault: the test that found it, as file::name; empty if none has}."""
+    """{deliberate fault: the test that finds it, as file::name; empty if none does}."""
     results = json.loads(MUTATION_RESULTS.read_text(encoding="utf-8"))
     return {fault["name"]: results.get(fault["name"], "") for fault in tomllib.loads(MUTATIONS.read_text())["fault"]}
 
@@ -112,35 +113,35 @@ def make_page() -> str:
     }
     text = "# Tests of promises and faults\n\nThe marks of the tests, for [Promises and their tests](../trust.md).\n"
     for title, rows in tables.items():
-        lines = [f"| {what} | {tests} |" for what, tests in rows.items()]
-        text += "\n".join([f"\n## {title}\n", "| what | tests |", "| --- | --- |", *lines]) + "\n"
+        lines = [f"| {name} | {tests} |" for name, tests in rows.items()]
+        text += "\n".join([f"\n## {title}\n", "| name | tests |", "| --- | --- |", *lines]) + "\n"
     return text
 
 
 def find_problems() -> list[str]:
     """Messages about promises without a test, unknown promises and deliberate faults that no test finds."""
     listed_promises, tests_of_promise = read_promises(), tests_by_argument("promise")
-    existing = {f"{test.path}::{test.name}" for test in read_tests()}
+    existing_tests = {f"{test.path}::{test.name}" for test in read_tests()}
     return [
         *(
-            f'no test that `make test` runs proves "{p}"'
-            for p in listed_promises
-            if not any(t.runs_in_make_test for t in tests_of_promise.get(p, ()))
+            f'no test that `make test` runs proves "{promise}"'
+            for promise in listed_promises
+            if not any(test.runs_in_make_test for test in tests_of_promise.get(promise, ()))
         ),
         *(
-            f'{tests_of_promise[p][0].path} names the promise "{p}", which is not in docs/trust.md'
-            for p in tests_of_promise
-            if p not in listed_promises
+            f'{tests_of_promise[promise][0].path} names the promise "{promise}", which is not in docs/trust.md'
+            for promise in tests_of_promise
+            if promise not in listed_promises
         ),
         *(
-            f"no existing test finds {name}: tools/mutate.py"
-            for name, t in read_mutations().items()
-            if t not in existing
+            f"no existing test finds the deliberate fault {name}: run tools/mutate.py {name} --write"
+            for name, test in read_mutations().items()
+            if test not in existing_tests
         ),
     ]
 
 
 if __name__ == "__main__":
-    found = find_problems()
-    print("\n".join(found), end="\n" * bool(found), file=sys.stderr)
-    sys.exit(bool(found))
+    problems = find_problems()
+    print("\n".join(problems), end="\n" * bool(problems), file=sys.stderr)
+    sys.exit(bool(problems))

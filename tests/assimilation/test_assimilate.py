@@ -1,4 +1,4 @@
-"""4D-Var of small twins: cost and derivatives, impacts, which must be those of the gain, stops, and settings."""
+"""4D-Var of small twin experiments: the cost and its derivatives, observation impacts, stops, and settings."""
 
 import json
 import math
@@ -9,7 +9,7 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.small_twin import letkf_config, smallest_twin, twin_config, weather_twin
+from support.small_twin import letkf_config, smallest_twin, twin_config, winds_twin
 
 from swmodel import Case, ConfigError, Simulation, load, resolve
 from swmodel.assimilation import assimilate, checkpoint, experiment, settings
@@ -34,9 +34,9 @@ def ignore_event(*_):
 
 @pytest.fixture(scope="module")
 def prepared_experiment(tmp_path_factory):
-    """An experiment with corrections of the wind and the impact on a forecast, and its folder."""
+    """(experiment, folder) of a twin that estimates corrections of the wind and observation impacts on a forecast."""
     folder = tmp_path_factory.mktemp("twin")
-    return prepare_experiment(weather_twin(**IMPACT_OPTIONS), folder, None), folder
+    return prepare_experiment(winds_twin(**IMPACT_OPTIONS), folder, None), folder
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +44,14 @@ def cost_function(prepared_experiment):
     return CostFunction(prepared_experiment[0])
 
 
-def test_cost_has_its_gradient_and_symmetric_hessian(cost_function):
-    """The Taylor slope is 2; the Hessian is larger than the identity."""
+def test_gradient_of_the_cost_is_exact_and_its_hessian_is_symmetric(cost_function):
+    """The Taylor slope is 2. The Hessian minus the identity is positive along a random direction."""
     w, d, e = (cost_function.background.noise(3, n) for n in range(3))
     cost, gradient = cost_function.cost_and_gradient(w)
-    slope, remainders = cost_function.dot(gradient, d), []
+    derivative, remainders = cost_function.dot(gradient, d), []
     for s in (1e-2, 1e-3):
-        moved, _ = cost_function.cost_and_gradient(jax.tree.map(lambda w, d, s=s: w + s * d, w, d))
-        remainders.append(abs(moved.total - cost.total - s * slope))
+        shifted, _ = cost_function.cost_and_gradient(jax.tree.map(lambda w, d, s=s: w + s * d, w, d))
+        remainders.append(abs(shifted.total - cost.total - s * derivative))
     assert abs(math.log10(remainders[0] / remainders[1]) - 2) < 0.02
     hd, he = cost_function.hessian(w, d), cost_function.hessian(w, e)
     assert abs(cost_function.dot(e, hd) - cost_function.dot(d, he)) <= 1e-12 * abs(cost_function.dot(d, hd))
@@ -59,71 +59,71 @@ def test_cost_has_its_gradient_and_symmetric_hessian(cost_function):
 
 
 def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experiment, tmp_path):
-    """An experiment with other settings, observations or another truth is refused."""
-    transport, saved = cost_function.problem.transport, []
+    """Continuing with other settings, other observations or another truth is refused."""
+    transport, saved_iterations = cost_function.problem.transport, []
 
-    def run(start, outer, save=ignore_event):
-        limits = Limits(max_outer=outer, max_inner=3)
+    def run(start, max_outer, report=ignore_event):
+        limits = Limits(max_outer=max_outer, max_inner=3)
         functions = cost_function.cost_and_gradient, cost_function.hessian, cost_function.dot
-        return minimise(*functions, start, limits, report=save)
+        return minimise(*functions, start, limits, report=report)
 
     def save(event):
         if event.inner_iterations and event.step_fraction > 0:
-            kept = assimilate.to_checkpoint(event.state, [{"cost": 1.0}])
-            checkpoint.save(tmp_path, *kept, weather_twin(), cost_function.observations, transport)
-            saved.append(event.iteration)
+            fields, metadata = assimilate.to_checkpoint(event.state, [{"cost": 1.0}])
+            checkpoint.save(tmp_path, fields, metadata, winds_twin(), cost_function.observations, transport)
+            saved_iterations.append(event.iteration)
 
-    whole = run(MinimiserState(cost_function.zero_vector()), 2)
+    uninterrupted = run(MinimiserState(cost_function.zero_vector()), 2)
     run(MinimiserState(cost_function.zero_vector()), 1, save)
-    longer, others = weather_twin(**{"assimilation.outer": 7}), weather_twin(**{"assimilation.sigma_eta": 3.0})
-    kept = checkpoint.load(tmp_path, longer, cost_function.observations, transport)
-    start, history = assimilate.from_checkpoint(*kept)
-    assert (saved, history) == ([1], [{"cost": 1.0}])
-    jax.tree.map(np.testing.assert_array_equal, run(start, 2).state.w, whole.state.w)
+    longer_run, other_sigma = winds_twin(**{"assimilation.outer": 7}), winds_twin(**{"assimilation.sigma_eta": 3.0})
+    fields, metadata = checkpoint.load(tmp_path, longer_run, cost_function.observations, transport)
+    start, history = assimilate.from_checkpoint(fields, metadata)
+    assert (saved_iterations, history) == ([1], [{"cost": 1.0}])
+    jax.tree.map(np.testing.assert_array_equal, run(start, 2).state.w, uninterrupted.state.w)
     with pytest.raises(UsageError, match=r"assimilation.sigma_eta"):
-        checkpoint.load(tmp_path, others, cost_function.observations, transport)
+        checkpoint.load(tmp_path, other_sigma, cost_function.observations, transport)
     with pytest.raises(UsageError, match="observations differ"):
-        checkpoint.load(tmp_path, weather_twin(), cost_function.observations.select(slice(5)), transport)
+        checkpoint.load(tmp_path, winds_twin(), cost_function.observations.select(slice(5)), transport)
     with pytest.raises(UsageError, match=r"(?s)twin.h5 .*case.lead"):
-        prepare_experiment(weather_twin(**{"case.lead": 2.0}), prepared_experiment[1], None)
+        prepare_experiment(winds_twin(**{"case.lead": 2.0}), prepared_experiment[1], None)
 
 
-def test_continued_twin_makes_each_run_once_with_the_memory_of_the_command(prepared_experiment, monkeypatch):
-    """The problems of the first guess and of the truth, where states and observations are in the folder already."""
-    made = []
+def test_continued_twin_makes_two_problems_with_the_memory_limit(prepared_experiment, monkeypatch):
+    """They are those of the first guess and of the truth; the folder already contains states and observations."""
+    memory_limits = []
 
     def record_problem(config, controls, observe, every, memory):
-        made.append(memory)
+        memory_limits.append(memory)
         return Problem(config, controls, observe, every, memory)
 
     monkeypatch.setattr(experiment, "Problem", record_problem)
     _, folder = prepared_experiment
-    prepare_experiment(weather_twin(**IMPACT_OPTIONS), folder, 10**9, derivatives=False)
-    assert made == [10**9] * 2
+    prepare_experiment(winds_twin(**IMPACT_OPTIONS), folder, 10**9, derivatives=False)
+    assert memory_limits == [10**9] * 2
 
 
 def test_truth_and_first_guess_are_states_of_the_same_run(monkeypatch):
-    """Also if the run is in pieces, between which a function is called."""
+    """This also holds if the run is computed in pieces, between which a function is called."""
 
-    def config(**more):
-        return smallest_twin(**{"run.executor": "reference"} | more)
+    def config(**overrides):
+        return smallest_twin(**{"run.executor": "reference"} | overrides)
 
-    def same(twin_config, *steps):
+    def assert_states_at(twin_states, *steps):
         simulation = Simulation(config())
-        for step, state in zip(steps, (twin_config.guess, twin_config.truth), strict=True):
+        for step, state in zip(steps, (twin_states.guess, twin_states.truth), strict=True):
             simulation.advance(step - simulation.step)
             np.testing.assert_equal(state, simulation.state)
 
-    same(experiment.spin_up(config()), 18, 24)
-    same(experiment.spin_up(config(**{"case.lead": 50.0})), 0, 24)
+    assert_states_at(experiment.spin_up(config()), 18, 24)
+    assert_states_at(experiment.spin_up(config(**{"case.lead": 50.0})), 0, 24)
     monkeypatch.setattr(experiment, "steps_per_piece", lambda config: 5)
     ticks = []
-    same(experiment.spin_up(config(), lambda: ticks.append(1)), 18, 24)
+    assert_states_at(experiment.spin_up(config(), lambda: ticks.append(1)), 18, 24)
     assert len(ticks) == 4 + 2
 
 
-def find_minimum(function, hessian, start, limits=EXACT_LIMITS):
-    return minimise(function.cost_and_gradient, hessian, function.dot, MinimiserState(start), limits).state.w
+def find_minimum(cost, hessian, start, limits=EXACT_LIMITS):
+    return minimise(cost.cost_and_gradient, hessian, cost.dot, MinimiserState(start), limits).state.w
 
 
 def flatten(w):
@@ -134,49 +134,49 @@ def last_value(series):
     return series[-1]
 
 
-@pytest.mark.promise("impacts are those of the gain")
+@pytest.mark.promise("observation impacts equal those of the gain matrix")
 def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_function, prepared_experiment):
-    """The gain comes from dense matrices, differences from moving one observation; impacts sum to the change."""
+    """The gain comes from dense matrices, differences from changing one observation; impacts add up to the change."""
     inputs, _ = prepared_experiment
     problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
     w = find_minimum(cost_function, cost_function.hessian, cost_function.zero_vector())
-    found = observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11)
+    result = observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11)
     x = cost_function.controls_at(w)
 
-    # The run until half a day after the window, which observes the quantity, as a function of its controls.
-    longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
-    forecast, observer = make_problem(longer, problem.names, longer.run.steps, ignore_event)
+    # The run that ends half a day after the window and observes the quantity, as a function of its controls.
+    forecast_config = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
+    forecast, observer = make_problem(forecast_config, problem.names, forecast_config.run.steps, ignore_event)
     observer.operator = parse_quantity(IMPACT_OPTIONS["assimilation.impact"], config)
 
-    _, back = jax.vjp(inputs.operator.collect, problem.series(x))
-    unit = np.eye(observations.size)
-    columns = (cost_function.background_transpose(problem.adjoint(x, back(one)[0])) for one in unit)
+    (_, pull_back), identity = jax.vjp(inputs.operator.collect, problem.series(x)), np.eye(observations.size)
+    columns = (cost_function.background_transpose(problem.adjoint(x, pull_back(unit)[0])) for unit in identity)
     rows = np.stack([*map(flatten, columns)])  # H M L
-    covariance = rows @ rows.T + np.diag(observations.error**2)
-    extended = (extend_corrections(at, forecast.domain.setup) for at in (inputs.first_guess, x))
-    both = [forecast.value_and_gradient(at, last_value)[1] for at in extended]
-    slope = {name: 0.5 * (both[0][name] + both[1][name])[: len(x[name])] for name in x}  # without later records
-    expected = np.linalg.solve(covariance, rows @ flatten(cost_function.background_transpose(slope)))
-    np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+    departure_covariance = rows @ rows.T + np.diag(observations.error**2)
+    controls_by_run = (extend_corrections(controls, forecast.domain.setup) for controls in (inputs.first_guess, x))
+    gradients = [forecast.value_and_gradient(controls, last_value)[1] for controls in controls_by_run]
+    # The corrections after the window belong to the forecast only.
+    mean_gradient = {name: 0.5 * (gradients[0][name] + gradients[1][name])[: len(x[name])] for name in x}
+    expected = np.linalg.solve(departure_covariance, rows @ flatten(cost_function.background_transpose(mean_gradient)))
+    np.testing.assert_allclose(result.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
-    chosen, values = int(np.argmax(np.abs(found.sensitivity))), []
-    for side in (1, -1):
+    index, values = int(np.argmax(np.abs(result.sensitivity))), []
+    for sign in (1, -1):
         value = observations.value.copy()
-        value[chosen] += side * observations.error[chosen]
-        moved = CostFunction(inputs._replace(observations=observations._replace(value=value)))
-        at = moved.controls_at(find_minimum(moved, cost_function.hessian, w, EXACT_LIMITS._replace(max_outer=1)))
-        values.append(float(forecast.value(extend_corrections(at, forecast.domain.setup), last_value)))
-    quotient = (values[0] - values[1]) / (2 * observations.error[chosen])
-    np.testing.assert_allclose(quotient, found.sensitivity[chosen], rtol=1e-5)
-    np.testing.assert_allclose(found.impact.sum(), found.linear_change, rtol=1e-6)
-    np.testing.assert_allclose(found.linear_change, found.analysis - found.background, rtol=1e-4)
+        value[index] += sign * observations.error[index]
+        cost = CostFunction(inputs._replace(observations=observations._replace(value=value)))
+        controls = cost.controls_at(find_minimum(cost, cost_function.hessian, w, EXACT_LIMITS._replace(max_outer=1)))
+        values.append(float(forecast.value(extend_corrections(controls, forecast.domain.setup), last_value)))
+    quotient = (values[0] - values[1]) / (2 * observations.error[index])
+    np.testing.assert_allclose(quotient, result.sensitivity[index], rtol=1e-5)
+    np.testing.assert_allclose(result.impact.sum(), result.linear_change, rtol=1e-6)
+    np.testing.assert_allclose(result.linear_change, result.analysis - result.background, rtol=1e-4)
 
 
 @pytest.mark.night
 def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
-    """A signal stops it after its first outer iteration; the stations' impacts on a quadratic quantity add up."""
+    """A signal stops it after one outer iteration. The impacts of stations on a quadratic quantity add up."""
     options = {"run.steps": 20, "assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
-    config = weather_twin(**IMPACT_OPTIONS | options)
+    config = winds_twin(**IMPACT_OPTIONS | options)
 
     def interrupt(event):
         if event["step"] == 1 and event["words"].startswith("J"):
@@ -197,20 +197,20 @@ def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
         np.testing.assert_allclose(file["time"][:], [0, 50e3, 100e3, 150e3])
 
 
-def resolved_config(case, **changes):
+def resolved_config(case, **options):
     """The resolved configuration of a case, with an executor that needs no C++ compiler."""
-    return resolve(load(case, {"run.executor": "xla"} | changes, environ={}))
+    return resolve(load(case, {"run.executor": "xla"} | options, environ={}))
 
 
 class TwinWithoutErrors(Case):
-    """A twin experiment that does not say how large the errors of its stations are."""
+    """A twin experiment without options for the observation errors of its stations."""
 
     def prior_config(self, config):
         return config
 
 
-#: What makes a configuration, with which options, and what the message must contain.
-REFUSED = [
+#: (function that makes a configuration, options for it, pattern that the message must contain).
+WRONG_SETTINGS = [
     (partial(resolved_config, "jet"), {"assimilation.controls": ["eta"]}, "assimilation.observations"),
     (partial(resolved_config, TwinWithoutErrors), {"time.dt": 60.0, "run.steps": 4}, "case: .* eta_error and seed"),
     (twin_config, {"assimilation.sigma_velocity": 0.0}, "assimilation.sigma_velocity: .* u and v"),
@@ -223,12 +223,12 @@ REFUSED = [
     (twin_config, {"case.moorings": 0, "case.repeat": 1e6}, "case: no observation"),
     (twin_config, {"run.executor": "reference"}, "executor reference"),
     (twin_config, {"run.devices": 2}, "run.devices"),
-    (weather_twin, {"assimilation.correction_every": "1 min"}, "assimilation.correction_every"),
-    (weather_twin, {"assimilation.correction_every": "3 days"}, "assimilation.correction_every"),
-    (weather_twin, {"assimilation.sigma_wind_correction": 0.0}, "wind_x_correction and wind_y_correction"),
-    (weather_twin, {"assimilation.correction_length": 0.0, "assimilation.length": 0.0}, "eta, u, v, wind_x_correction"),
-    (weather_twin, {"assimilation.impact": "speed"}, "^assimilation.impact speed"),
-    (weather_twin, {"assimilation.impact": "eta:-1e9,0"}, "^assimilation.impact eta:-1e9,0"),
+    (winds_twin, {"assimilation.correction_every": "1 min"}, "assimilation.correction_every"),
+    (winds_twin, {"assimilation.correction_every": "3 days"}, "assimilation.correction_every"),
+    (winds_twin, {"assimilation.sigma_wind_correction": 0.0}, "wind_x_correction and wind_y_correction"),
+    (winds_twin, {"assimilation.correction_length": 0.0, "assimilation.length": 0.0}, "eta, u, v, wind_x_correction"),
+    (winds_twin, {"assimilation.impact": "speed"}, "^assimilation.impact speed"),
+    (winds_twin, {"assimilation.impact": "eta:-1e9,0"}, "^assimilation.impact eta:-1e9,0"),
     (letkf_config, {"assimilation.cycle_steps": 7}, "assimilation.cycle_steps: 7 "),
     (letkf_config, {"assimilation.cycle_steps": 5}, "assimilation.cycle_steps: 5 .*every_steps"),
     (letkf_config, {"assimilation.localisation": 0.0}, "assimilation.localisation"),
@@ -240,10 +240,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("config", "changes", "words"), REFUSED)
-def test_wrong_settings_are_refused_by_name(config, changes, words):
-    with pytest.raises((ConfigError, UsageError), match=f"(?sm){words}"):
-        settings.check_assimilation(config(**changes))
+@pytest.mark.parametrize(("make_config", "options", "pattern"), WRONG_SETTINGS)
+def test_message_names_the_wrong_assimilation_setting(make_config, options, pattern):
+    with pytest.raises((ConfigError, UsageError), match=f"(?sm){pattern}"):
+        settings.check_assimilation(make_config(**options))
 
 
 @pytest.mark.parametrize("case", ["jet", "double_gyre", "seamount"])

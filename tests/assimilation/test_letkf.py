@@ -1,4 +1,4 @@
-"""LETKF equals the Kalman filter if all is observed, and is local to the bit; members of small twins near the truth."""
+"""LETKF equals the Kalman filter of the observations nearby, changes no bit elsewhere, and approaches the truth."""
 
 import json
 import signal
@@ -21,58 +21,58 @@ from swmodel.ocean.coordinates import edges
 
 pytestmark = pytest.mark.slow
 
-#: Sizes of the state and of observations, which are fewer or more than the 23 members.
+#: Numbers of state variables, and of observations, which are fewer or more than the 23 members.
 SIZES = [(5, 3), (7, 4), (6, 40)]
 
 
 def random_case(states, observations, members=23):
-    """Members [N, n], a linear operator H [p, n], observations and their errors [p]."""
+    """Random members [N, n], a linear operator H [p, n], observations and their errors [p]."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((members, states)) @ rng.standard_normal((states, states)) + rng.standard_normal(states)
     H, error = rng.standard_normal((observations, states)), rng.uniform(0.3, 2.0, observations)
     return x, H, rng.standard_normal(observations), error
 
 
-def analyse(x, *arguments, **more):
+def analyse(x, *arguments, **options):
     """The analysis of one layer, [N, n]."""
-    return letkf.analyse(x[..., None], *arguments, **more)[..., 0]
+    return letkf.analyse(x[..., None], *arguments, **options)[..., 0]
 
 
-def all_pairs(points, observations, weight=1.0):
+def pair_all(points, observations, weight=1.0):
     index = np.tile(np.arange(observations), points)
     return NearbyObservations(np.arange(points + 1) * observations, index, np.full(index.size, weight))
 
 
-@pytest.mark.promise("LETKF is the Kalman filter where that is known")
+@pytest.mark.promise("LETKF equals the Kalman filter with the observations within its radius")
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize(("inflation", "weight"), [(1.0, 1.0), (1.3, 1.0), (1.0, 0.25)])
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
     """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
     x, H, y, error = random_case(*sizes)
-    found = analyse(x, normalise_departures(x @ H.T, y, error), all_pairs(*sizes, weight), inflation)
+    analysed = analyse(x, normalise_departures(x @ H.T, y, error), pair_all(*sizes, weight), inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.diag(error**2 / weight))
-    np.testing.assert_allclose(found.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(np.cov(found.T), P - K @ H @ P, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(analysed.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(np.cov(analysed.T), P - K @ H @ P, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
+def test_perturbations_are_transformed_by_the_symmetric_root_and_relaxed(sizes):
     """The root is (1 + Aᵀ A / (N - 1))^-1/2; relaxation restores part of the spread; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
-    seen = normalise_departures(x @ H.T, y, error)
-    around = all_pairs(*sizes)
-    departures = x - x.mean(axis=0)
-    A = (departures @ H.T / error).T
+    scaled, nearby = normalise_departures(x @ H.T, y, error), pair_all(*sizes)
+    perturbations = x - x.mean(axis=0)
+    A = (perturbations @ H.T / error).T
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))
-    plain = analyse(x, seen, around)
-    np.testing.assert_allclose(plain - plain.mean(axis=0), ((V / np.sqrt(s)) @ V.T) @ departures, rtol=0, atol=1e-10)
-    for part in (0.0, 0.4, 1.0):
-        found = analyse(x, seen, around, relaxation=part)
-        np.testing.assert_allclose(found.std(axis=0), (1 - part) * plain.std(axis=0) + part * x.std(axis=0), rtol=1e-12)
-        np.testing.assert_allclose(found.mean(axis=0), plain.mean(axis=0), rtol=0, atol=1e-12)
-    unseen = analyse(x, normalise_departures(x @ H.T, y, np.inf * error), around, relaxation=0.7)
-    np.testing.assert_array_equal(unseen, x)
+    analysis = analyse(x, scaled, nearby)
+    expected = ((V / np.sqrt(s)) @ V.T) @ perturbations
+    np.testing.assert_allclose(analysis - analysis.mean(axis=0), expected, rtol=0, atol=1e-10)
+    for alpha in (0.0, 0.4, 1.0):
+        relaxed = analyse(x, scaled, nearby, relaxation=alpha)
+        np.testing.assert_allclose(relaxed.std(0), (1 - alpha) * analysis.std(0) + alpha * x.std(0), rtol=1e-12)
+        np.testing.assert_allclose(relaxed.mean(axis=0), analysis.mean(axis=0), rtol=0, atol=1e-12)
+    unobserved = analyse(x, normalise_departures(x @ H.T, y, np.inf * error), nearby, relaxation=0.7)
+    np.testing.assert_array_equal(unobserved, x)
 
 
 def test_taper_is_that_of_gaspari_and_cohn():
@@ -93,31 +93,31 @@ GRIDS = {
 }
 
 
-def grid_of(kind):
+def make_grid(kind):
     return load("rest", {"grid.nx": 11, "grid.ny": 9} | GRIDS[kind], environ={}).grid
 
 
-def distance(grid, kind, one, other):
-    """The distance of two positions by other formulas: periodic images, and the haversine formula."""
+def distance(grid, kind, point, position):
+    """The distance between two positions, m, by other formulas than the package: periodic images, and the haversine."""
     if kind == "sphere":
-        (a, b), (c, d) = np.radians(one), np.radians(other)
-        half = np.sin((d - b) / 2) ** 2 + np.cos(b) * np.cos(d) * np.sin((c - a) / 2) ** 2
-        return 2 * grid.radius * np.arcsin(np.sqrt(half))
+        (a, b), (c, d) = np.radians(point), np.radians(position)
+        haversine = np.sin((d - b) / 2) ** 2 + np.cos(b) * np.cos(d) * np.sin((c - a) / 2) ** 2
+        return 2 * grid.radius * np.arcsin(np.sqrt(haversine))
     shifts = [-1, 0, 1] if kind == "channel" else [0]
-    return min(np.hypot(one[0] - other[0] + shift * grid.nx * grid.dx, one[1] - other[1]) for shift in shifts)
+    return min(np.hypot(point[0] - position[0] + shift * grid.nx * grid.dx, point[1] - position[1]) for shift in shifts)
 
 
 @pytest.mark.parametrize("kind", GRIDS)
-def test_observations_near_a_point_are_within_the_radius(kind):
-    grid, rng, radius = grid_of(kind), np.random.default_rng(3), 310e3
+def test_observations_near_a_point_are_those_within_the_radius(kind):
+    grid, rng, radius = make_grid(kind), np.random.default_rng(3), 310e3
     west, east, south, north = edges(grid)
-    points, places = ((rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (37, 61))
-    found = find_nearby(grid, points, places, radius)
+    points, positions = ((rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (37, 61))
+    nearby = find_nearby(grid, points, positions, radius)
     for number, point in enumerate(zip(*points, strict=True)):
-        apart = np.array([distance(grid, kind, point, place) for place in zip(*places, strict=True)])
-        own = slice(found.start[number], found.start[number + 1])
-        np.testing.assert_array_equal(found.index[own], np.flatnonzero(taper(apart, radius) > 0))
-        np.testing.assert_allclose(found.weight[own], taper(apart[found.index[own]], radius), rtol=0, atol=1e-9)
+        weights = taper(np.array([distance(grid, kind, point, xy) for xy in zip(*positions, strict=True)]), radius)
+        pairs = slice(nearby.start[number], nearby.start[number + 1])
+        np.testing.assert_array_equal(nearby.index[pairs], np.flatnonzero(weights > 0))
+        np.testing.assert_allclose(nearby.weight[pairs], weights[nearby.index[pairs]], rtol=0, atol=1e-9)
 
 
 def make_filter(config, folder):
@@ -128,53 +128,53 @@ def make_filter(config, folder):
 def apply_analysis(filter_, sample, number=None):
     """Observe a sample and analyse its first `number` observations, or all; returns their indices."""
     filter_.observe(sample)
-    chosen = np.flatnonzero(filter_.operator.sample == sample)[:number]
-    filter_.analyse(chosen)
-    return chosen
+    indices = np.flatnonzero(filter_.operator.sample == sample)[:number]
+    filter_.analyse(indices)
+    return indices
 
 
-def distances_to_observations(observations, chosen, cell, shape, north=0.0, east=0.0):
-    """Distances from the chosen observations to the points of a grid of square cells, [..., ny, nx]."""
-    x, y = (axis[chosen, None, None] for axis in (observations.x, observations.y))
-    rows, columns = (cell * (np.arange(n) + 0.5 + shift) for n, shift in zip(shape, (north, east), strict=True))
+def distances_to_observations(observations, indices, dx, shape, offset_y=0.0, offset_x=0.0):
+    """Distances from some observations to the points of a grid of square cells, m, [observations, ny, nx]."""
+    x, y = (axis[indices, None, None] for axis in (observations.x, observations.y))
+    rows, columns = (dx * (np.arange(n) + 0.5 + shift) for n, shift in zip(shape, (offset_y, offset_x), strict=True))
     return np.hypot(columns - x, rows[:, None] - y)
 
 
 def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch):
-    """Their mean is the first guess, their spread sigma; the random numbers depend only on the seed."""
+    """Their mean is the first guess, and their spread is sigma. The random numbers depend only on the seed."""
     options = {"ensemble.members": 60, "assimilation.length": 3e5}
     experiment, filter_ = make_filter(letkf_config(**options), tmp_path)
     fields = filter_.fields()
-    size = np.abs(np.asarray(experiment.first_guess["eta"])).max()
-    rounding = 4 * np.finfo("float64").eps * float(filter_.depth.max() + size)
+    max_eta = np.abs(np.asarray(experiment.first_guess["eta"])).max()
+    rounding = 4 * np.finfo("float64").eps * float(filter_.depth.max() + max_eta)
     for name in settings.STATE_FIELDS:
         np.testing.assert_allclose(fields[name].mean(axis=0), experiment.first_guess[name], rtol=0, atol=rounding)
     spread = filter_.moments(fields["eta"]).spread
     assert 0.8 < np.sqrt(np.mean(spread**2)) / 10.0 < 1.2
     assert (fields["u"][..., -1] == 0).all()  # closed faces in the east
-    monkeypatch.setattr(filter, "MAX_GATHERED_NUMBERS", 60 * 7)  # in strips of seven points
+    monkeypatch.setattr(filter, "MAX_GATHERED_NUMBERS", 60 * 7)  # gather strips of seven points
     np.testing.assert_equal(EnsembleFilter(letkf_config(**options), experiment).fields(), fields)
-    other = EnsembleFilter(letkf_config(**options, **{"ensemble.seed": 1}), experiment)
-    assert (other.fields()["eta"] != fields["eta"]).all()
+    other_filter = EnsembleFilter(letkf_config(**options, **{"ensemble.seed": 1}), experiment)
+    assert (other_filter.fields()["eta"] != fields["eta"]).all()
 
 
-@pytest.mark.promise("LETKF is the Kalman filter where that is known")
+@pytest.mark.promise("LETKF equals the Kalman filter with the observations within its radius")
 def test_analysis_changes_no_bit_far_from_observations(tmp_path):
     _, filter_ = make_filter(letkf_config(**{"assimilation.localisation": 2.5e5}), tmp_path)
     before = filter_.fields()
-    chosen, after = apply_analysis(filter_, 0, number=1), filter_.fields()
-    for name, (north, east) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
-        (apart,) = distances_to_observations(filter_.observations, chosen, 100e3, (12, 10), north, east)
+    indices, after = apply_analysis(filter_, 0, number=1), filter_.fields()
+    for name, (offset_y, offset_x) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
+        (distances,) = distances_to_observations(filter_.observations, indices, 100e3, (12, 10), offset_y, offset_x)
         changed = (after[name] != before[name]).any(axis=0)
-        assert not changed[apart >= 2.5e5].any()
-        assert changed[apart < 1e5].any()
+        assert not changed[distances >= 2.5e5].any()
+        assert changed[distances < 1e5].any()
 
 
 @pytest.mark.night
-def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
+def test_member_with_corrections_equals_the_run_with_them(tmp_path):
     """Records are half a day apart, with linear interpolation; the members advance by whole and partial intervals.
 
-    An analysis corrects the later records, also in the outermost cells of an open boundary, which hold boundary data.
+    An analysis corrects the records around its time and later ones, also in the outermost cells of an open boundary.
     """
     corrections = ("wind_x_correction", "wind_y_correction", "boundary_level_correction")
     options = {"assimilation.controls": ("eta", "u", "v", *corrections), "assimilation.balanced": False}
@@ -190,18 +190,18 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     *_, expected = experiment.problem.states(x, 30)
     for step in (6, 12, 17, 30):
         filter_.members.take_steps(step - filter_.members.step)
-    for field, known in zip(filter_.members.state, expected, strict=True):
-        np.testing.assert_allclose(field[1], known, rtol=0, atol=1e-11 * np.abs(known).max())
+    for field, reference in zip(filter_.members.state, expected, strict=True):
+        np.testing.assert_allclose(field[1], reference, rtol=0, atol=1e-11 * np.abs(reference).max())
     filter_ = EnsembleFilter(config, experiment)
-    before = {name: values.copy() for name, values in filter_.corrections.items()}
+    before, changed = {name: values.copy() for name, values in filter_.corrections.items()}, {}
     filter_.members.take_steps(15)
-    apart, changed = distances_to_observations(filter_.observations, apply_analysis(filter_, 5), 100e3, (12, 11)), {}
+    distances = distances_to_observations(filter_.observations, apply_analysis(filter_, 5), 100e3, (12, 11))
     for name in corrections:
         changed[name] = filter_.corrections[name] != before[name]
-        records = changed[name].any(axis=(0, 2, 3))  # at 0, 0.5, 1 and 1.5 days; now 0.625 days
+        records = changed[name].any(axis=(0, 2, 3))  # at 0, 0.5, 1 and 1.5 days; the analysis is at 0.625 days
         assert records.tolist() == [False, True, True, True], name
     cells = changed["boundary_level_correction"].any(axis=(0, 1))
-    np.testing.assert_array_equal(cells, (apart < 2.5e5).any(axis=0))
+    np.testing.assert_array_equal(cells, (distances < 2.5e5).any(axis=0))
     assert cells[:, 0].any()
 
 
@@ -211,14 +211,14 @@ def run_filter(config, folder, report=lambda event: None, **options):
 
 
 @pytest.mark.night
-def test_members_come_nearer_to_the_truth(tmp_path):
+def test_members_approach_the_truth(tmp_path):
     run_filter(letkf_config(), tmp_path)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
     assert [round(row["day"], 3) for row in results["cycles"]] == [0.25, 0.5, 0.75, 1, 1.25]
     assert sum(row["observations"] for row in results["cycles"]) == results["observations"]
     eta = results["twin"]["forecast"]["eta"]
-    for day in (1, -1):
-        assert eta["analysis"]["everywhere"][day] < 0.5 * eta["background"]["everywhere"][day]
+    for time_index in (1, -1):
+        assert eta["analysis"]["everywhere"][time_index] < 0.5 * eta["background"]["everywhere"][time_index]
     assert eta["spread"]["everywhere"][1] < 0.5 * eta["spread"]["everywhere"][0]
     with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
         assert (file["eta_spread"][:] > 0).all()
@@ -230,19 +230,19 @@ def test_members_come_nearer_to_the_truth(tmp_path):
 
 @pytest.mark.night
 def test_stopped_filter_continues_with_the_same_bits(tmp_path):
-    """With another number of members it is refused."""
-    more = {"run.steps": 18, "ensemble.members": 5}
-    one, two, steps = tmp_path / "one", tmp_path / "two", []
+    """Continuing with another number of members is refused."""
+    options = {"run.steps": 18, "ensemble.members": 5}
+    whole_run, stopped_run, steps = tmp_path / "one", tmp_path / "two", []
 
     def stop_after_two(event):
         if event["step"] == 2:
             signal.raise_signal(signal.SIGTERM)
 
-    run_filter(letkf_config(**more), one)
+    run_filter(letkf_config(**options), whole_run)
     with pytest.raises(Stopped):
-        run_filter(letkf_config(**more), two, stop_after_two)
+        run_filter(letkf_config(**options), stopped_run, stop_after_two)
     with pytest.raises(UsageError, match=r"ensemble\.members"):
-        run_filter(letkf_config(**more | {"ensemble.members": 4}), two, resume=True)
-    run_filter(letkf_config(**more), two, lambda event: steps.append(event["step"]), resume=True)
+        run_filter(letkf_config(**options | {"ensemble.members": 4}), stopped_run, resume=True)
+    run_filter(letkf_config(**options), stopped_run, lambda event: steps.append(event["step"]), resume=True)
     assert steps == [3]
-    assert_same_data(two / "analysis.nc", one / "analysis.nc")
+    assert_same_data(stopped_run / "analysis.nc", whole_run / "analysis.nc")

@@ -1,4 +1,4 @@
-"""Earthquakes of many subfaults: their files, sums, slopes, filter and rupture."""
+"""Earthquakes of many subfaults: their files, sums of displacements, sloping floors, the filter, and rupture."""
 
 import numpy as np
 import pytest
@@ -39,13 +39,13 @@ FSP = """% ------ FINITE-SOURCE RUPTURE MODEL ------
 
 
 def many_subfaults(along=12, down=5, size=20e3):
-    """Subfaults that spread along a plane, with random slip, in many seconds."""
+    """Subfaults of a plane, with random slip, that rupture one column after the other, every two seconds."""
     n, rng = along * down, np.random.default_rng(1)
-    i, j = (each.ravel() for each in np.meshgrid(np.arange(along), np.arange(down)))
+    i, j = (indices.ravel() for indices in np.meshgrid(np.arange(along), np.arange(down)))
     lon, lat = 21.5 + i * size / 110e3 * 0.5, 34.0 + i * size / 110e3 * 0.9 - j * 0.05
-    one = np.ones(n)
-    planes = (16 * one, 14 * one, 104 * one, rng.uniform(1, 20, n), size * one, size * one)
-    return Subfaults(lon, lat, 0.5 * one, 2e3 + j * size * 0.24, *planes, 2.0 * i, 5 * one, 3 * one)
+    ones = np.ones(n)
+    planes = (16 * ones, 14 * ones, 104 * ones, rng.uniform(1, 20, n), size * ones, size * ones)
+    return Subfaults(lon, lat, 0.5 * ones, 2e3 + j * size * 0.24, *planes, 2.0 * i, 5 * ones, 3 * ones)
 
 
 def configuration(**options):
@@ -57,39 +57,39 @@ def uplift_of(config):
     return config.case.uplift(config, at)
 
 
-def test_one_subfault_of_a_file_is_the_fault_of_the_options_to_the_bit(tmp_path):
+def test_subfault_of_a_file_has_the_bits_of_the_fault_of_the_options(tmp_path):
     fault = {"strike": 21.0, "dip": 17.0, "rake": 99.0, "slip": 7.0, "length": 90e3, "width": 40e3, "top_lon": 22.0,
              "top_lat": 35.0, "top_depth": 9e3}  # fmt: skip
     (tmp_path / "one.csv").write_text(";".join(fault) + "\n" + ";".join(f"{value:g}" for value in fault.values()))
-    found = uplift_of(configuration(faults=str(tmp_path / "one.csv")))
-    assert np.array_equal(found, uplift_of(configuration(**fault)))
-    assert np.ptp(found) > 1
+    uplift = uplift_of(configuration(faults=str(tmp_path / "one.csv")))
+    assert np.array_equal(uplift, uplift_of(configuration(**fault)))
+    assert np.ptp(uplift) > 1
 
 
 def test_three_formats_give_the_same_subfaults():
-    table, *others = (parse_faults(text, "file") for text in (TABLE, PARAM, FSP))
-    for other in others:
-        for expected, found in zip(table, other, strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
-    top = parse_faults(FSP.replace("for center", "for top-center"), "file")
-    np.testing.assert_allclose(top.top_depth, table.top_depth + 15e3 * np.sin(np.radians(20)))
+    table, *other_formats = (parse_faults(text, "file") for text in (TABLE, PARAM, FSP))
+    for subfaults in other_formats:
+        for expected, values in zip(table, subfaults, strict=True):
+            np.testing.assert_allclose(values, expected, rtol=1e-12)
+    from_upper_edge = parse_faults(FSP.replace("for center", "for top-center"), "file")
+    np.testing.assert_allclose(from_upper_edge.top_depth, table.top_depth + 15e3 * np.sin(np.radians(20)))
 
 
 def test_segments_of_a_file_are_read_one_after_another():
-    """Each with the size and the angles of its own."""
-    total, one_segment = PARAM.split("\n", 1)
+    """Each segment has its own length and, in the format FSP, its own strike."""
+    first_line, one_segment = PARAM.split("\n", 1)
     other_segment = one_segment.replace("segment =   1", "segment =   2").replace("40.00", "20.00")
-    param = "\n".join([total, one_segment, other_segment])
+    param = "\n".join([first_line, one_segment, other_segment])
     head, rows = FSP.replace("% Nsbfs = 3 subfaults\n", "").split("\n% LAT")
     segment = f"% SEGMENT # {{}}: STRIKE = {{}} deg DIP = 20 deg\n% Dx = {{}} km Dz = 30 km\n% Nsbfs = 3\n% LAT{rows}"
     fsp = "\n".join([head, segment.format(1, 16, 40), segment.format(2, 50, 20)])
     for text, strikes in ((param, (16, 16)), (fsp, (16, 50))):
-        found = parse_faults(text, "file")
-        assert (found.count, *found.length[::5], *found.strike[::5]) == (6, 40e3, 20e3, *strikes)
+        subfaults = parse_faults(text, "file")
+        assert (subfaults.count, *subfaults.length[::5], *subfaults.strike[::5]) == (6, 40e3, 20e3, *strikes)
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "pattern"),
     [
         (TABLE.replace("21.0,16,20", "21.0,16,95"), "file:2: dip is 95 .* 0 to 90"),
         (TABLE.replace("21.0,16", "n,16"), 'file:2: the depth is "n"'),
@@ -110,22 +110,22 @@ def test_segments_of_a_file_are_read_one_after_another():
         (FSP.replace("% Nsbfs", "% LEN = 60.0 km WID = 30.0 km\n% Nsbfs"), "do not cover"),
     ],
 )
-def test_wrong_files_are_refused(text, named):
-    with pytest.raises(UsageError, match=named):
+def test_wrong_files_are_refused(text, pattern):
+    with pytest.raises(UsageError, match=pattern):
         parse_faults(text, "file")
 
 
 def test_blocks_of_a_finite_fault_have_the_bits_of_the_whole_sum():
-    """To 1e-7 of the largest slip, on a grid with squares that are far from all subfaults and near some."""
+    """The sum is exact to 1e-7 of the largest slip, on a grid with squares near some subfaults, or far from all."""
     size = {"nx": 150, "ny": 140, "dlon": 0.05, "dlat": 0.05}
     faults, grid = many_subfaults(), configuration().grid.model_copy(update=size)
     rows, columns = np.arange(grid.ny), np.arange(grid.nx)
-    whole = Earthquake(faults, grid, None, is_horizontal=False).uplift(rows, columns)
-    part = Earthquake(faults, grid, None).uplift(rows[5::31], columns[7::29])
-    assert np.array_equal(part, whole[5::31, 7::29])
+    whole_grid = Earthquake(faults, grid, None, is_horizontal=False).uplift(rows, columns)
+    selected_cells = Earthquake(faults, grid, None).uplift(rows[5::31], columns[7::29])
+    assert np.array_equal(selected_cells, whole_grid[5::31, 7::29])
     at = points(grid, "centre", rows[::31], columns[::29])
     exact = sum(sum_of_displacements(faults[[n]], np.ones((1, 1)), at, grid)[0, 0] for n in range(faults.count))
-    assert np.abs(whole[::31, ::29] - exact).max() < 1e-7 * faults.slip.max()
+    assert np.abs(whole_grid[::31, ::29] - exact).max() < 1e-7 * faults.slip.max()
     assert faults.count > finite_fault.MIN_INTERPOLATED
 
 
@@ -135,39 +135,39 @@ def test_slip_grows_as_the_cosine_of_its_rise_and_fall():
     fraction, end = slip_fraction(faults, t), faults.start + faults.rise + faults.fall
     assert (fraction[t < faults.start[:, None]] == 0).all()
     assert (fraction[t >= end[:, None]] == 1).all()
-    after = t - faults.start[:, None]
-    rate = np.where(after < 5, 1 - np.cos(np.pi * after / 5), 1 + np.cos(np.pi * (after - 5) / 3)) / 8
-    rate[(after < 0) | (after > 8)] = 0
+    seconds = t - faults.start[:, None]
+    rate = np.where(seconds < 5, 1 - np.cos(np.pi * seconds / 5), 1 + np.cos(np.pi * (seconds - 5) / 3)) / 8
+    rate[(seconds < 0) | (seconds > 8)] = 0
     np.testing.assert_allclose(np.gradient(fraction, t, axis=1), rate, atol=2e-3)
 
 
 def test_horizontal_motion_of_a_slope_adds_to_the_uplift():
-    """Of a floor at -depth that moves by (east, north), the height changes by up + east d_x depth + north d_y depth."""
+    """A floor at -depth that moves by (east, north, up) rises at a point by up + east d_x depth + north d_y depth."""
     grid, faults, rows, columns = configuration().grid, many_subfaults()[[3]], np.arange(80), np.arange(5, 70)
-    at, rise, fall = points(grid, "centre", rows, columns), 0.03, 150.0
+    at, slope_y, fall_per_column = points(grid, "centre", rows, columns), 0.03, 150.0
 
     def depth(rows, columns):
-        return 2000 + rise * at.dy * rows[:, None] - fall * columns[None, :]
+        return 2000 + slope_y * at.dy * rows[:, None] - fall_per_column * columns[None, :]
 
     projected = azimuthal_projection(grid, (faults.lon[0], faults.lat[0]), at)
     up, east, north = along_earth_axes(faults[0], *projected, True)
-    found = Earthquake(faults, grid, depth, is_horizontal=True).uplift(rows, columns)
-    np.testing.assert_allclose(found, up + rise * north - fall / at.dx * east, rtol=1e-9, atol=1e-12)
-    assert np.abs(found - up).max() > 0.01
+    uplift = Earthquake(faults, grid, depth, is_horizontal=True).uplift(rows, columns)
+    np.testing.assert_allclose(uplift, up + slope_y * north - fall_per_column / at.dx * east, rtol=1e-9, atol=1e-12)
+    assert np.abs(uplift - up).max() > 0.01
 
 
 def test_filter_keeps_the_volume_and_smooths_more_in_deeper_water():
     grid, depth = configuration().grid, np.broadcast_to(np.linspace(-200, 6000, 90), (80, 90))
     at = points(grid, "centre", np.arange(80), np.arange(90))
-    floor = np.random.default_rng(0).standard_normal((80, 90))
-    surface = kajiura_filter(floor, depth, at.dx, at.dy)
-    assert (surface * at.dx).sum() == pytest.approx((floor * at.dx).sum(), rel=1e-10)
-    np.testing.assert_allclose(kajiura_filter(floor, -1.0 + 0 * depth, at.dx, at.dy), floor, atol=1e-12)
-    roughness = np.abs(np.diff(surface, axis=0)).mean(axis=0)
+    floor_uplift = np.random.default_rng(0).standard_normal((80, 90))
+    surface_uplift = kajiura_filter(floor_uplift, depth, at.dx, at.dy)
+    assert (surface_uplift * at.dx).sum() == pytest.approx((floor_uplift * at.dx).sum(), rel=1e-10)
+    np.testing.assert_allclose(kajiura_filter(floor_uplift, -1.0 + 0 * depth, at.dx, at.dy), floor_uplift, atol=1e-12)
+    roughness = np.abs(np.diff(surface_uplift, axis=0)).mean(axis=0)
     assert roughness[-20:].mean() < 0.7 * roughness[:20].mean()
-    motion = [Earthquake(many_subfaults(), grid, lambda rows, columns: depth, is_filtered=on) for on in (True, False)]
-    filtered, motion = (each.uplift(np.arange(80), np.arange(90)) for each in motion)
-    np.testing.assert_allclose(filtered, kajiura_filter(motion, depth, at.dx, at.dy))
+    quakes = [Earthquake(many_subfaults(), grid, lambda rows, columns: depth, is_filtered=on) for on in (True, False)]
+    filtered, unfiltered = (each.uplift(np.arange(80), np.arange(90)) for each in quakes)
+    np.testing.assert_allclose(filtered, kajiura_filter(unfiltered, depth, at.dx, at.dy))
 
 
 def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_path):
@@ -176,15 +176,15 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
     options = OPTIONS | {"case.faults": str(path), "time.dt": 5.0}
     simulation = swmodel.Simulation("chile2010", options, fields=SEA)
     assert np.abs(simulation.field("uplift")).max() == 0
-    at_once = uplift_of(configuration(faults=str(path), kinematic=False))
+    final_uplift = uplift_of(configuration(faults=str(path), kinematic=False))
     simulation.advance(3)
-    assert 0.01 < np.abs(simulation.field("uplift")).max() < 0.99 * np.abs(at_once).max()
+    assert 0.01 < np.abs(simulation.field("uplift")).max() < 0.99 * np.abs(final_uplift).max()
     simulation.advance(1)
-    np.testing.assert_allclose(simulation.field("uplift"), at_once, atol=1e-12)
-    recorded = simulation.config.case.for_record()
+    np.testing.assert_allclose(simulation.field("uplift"), final_uplift, atol=1e-12)
+    recorded_case = simulation.config.case.for_record()
     path.write_text(TABLE.replace("104", "105"))
     with pytest.raises(swmodel.ConfigError, match=r"faults\.csv differs"):
-        recorded.model_copy(update={"rupture_interval": 9.0}).subfaults()
+        recorded_case.model_copy(update={"rupture_interval": 9.0}).subfaults()
     with pytest.raises(swmodel.ConfigError, match=r"rupture_interval: 0\.001 s gives 18000 uplifts"):
         uplift_of(configuration(faults=str(path), rupture_interval=0.001))
     path.unlink()
@@ -193,14 +193,14 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
 
 
 @pytest.mark.slow
-def test_slow_rupture_approaches_the_static_one_as_its_rise_time_falls(tmp_path):
-    """Waves after two minutes differ from those of a sudden uplift by an amount that is linear in the rise time."""
+def test_slow_rupture_approaches_the_sudden_one_as_its_rise_time_falls(tmp_path):
+    """Sea level after two minutes differs from that of a sudden uplift by an amount that is linear in the rise time."""
     path, levels = tmp_path / "faults.csv", []
     options = OPTIONS | {"case.faults": str(path), "case.rupture_interval": 5.0, "time.dt": 5.0}
     header, *rows = TABLE.splitlines()
-    for rise in (80, 40, 20, 0):
-        path.write_text("\n".join([header, *(f"{row.rsplit(',', 2)[0]},0,{rise}" for row in rows)]))
-        simulation = swmodel.Simulation("chile2010", options | {"case.kinematic": rise > 0}, fields=SEA)
+    for rise_time in (80, 40, 20, 0):
+        path.write_text("\n".join([header, *(f"{row.rsplit(',', 2)[0]},0,{rise_time}" for row in rows)]))
+        simulation = swmodel.Simulation("chile2010", options | {"case.kinematic": rise_time > 0}, fields=SEA)
         simulation.advance(24)
         levels.append(simulation.field("eta"))
     errors = [np.abs(level - levels[-1]).max() for level in levels[:-1]]
@@ -208,10 +208,10 @@ def test_slow_rupture_approaches_the_static_one_as_its_rise_time_falls(tmp_path)
     np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0.2)
 
 
-def test_files_of_spreadsheets_and_authors_are_read(tmp_path):
-    """Empty columns at the end of each row, and a header in another encoding than UTF-8."""
+def test_files_with_empty_columns_or_another_encoding_are_read(tmp_path):
+    """Spreadsheets add empty columns at the end of rows; a header may have another encoding than UTF-8."""
     (tmp_path / "table.csv").write_text(TABLE.replace("\n", ",,\n") + ",,")
     (tmp_path / "model.fsp").write_text(FSP.replace("% Mech", "% Author : Béjar\n% Mech"), encoding="latin-1")
     for file, text in (("table.csv", TABLE), ("model.fsp", FSP)):
-        found, expected = read_faults(tmp_path / file), parse_faults(text, "file")
-        assert all(map(np.array_equal, found, expected))
+        subfaults, expected = read_faults(tmp_path / file), parse_faults(text, "file")
+        assert all(map(np.array_equal, subfaults, expected))

@@ -1,4 +1,4 @@
-"""Seas with the Earth's relief: the tide of all oceans, and that of a strait."""
+"""Seas with the Earth's relief: the tide of all oceans, of a region, and of straits."""
 
 import netCDF4
 import numpy as np
@@ -29,59 +29,59 @@ def global_tide_run(tmp_path_factory):
 
 
 def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
-    """When the tide no longer grows; the tolerance allows for the errors of bays as narrow as a cell."""
+    """This holds when the tide no longer grows; the tolerance allows for errors of bays as narrow as a cell."""
     config, folder = global_tide_run
     with netCDF4.Dataset(folder / "harmonics.nc") as data:
         data.set_auto_mask(False)
-        found = {name: data[name][...] for name in data.variables}
+        harmonics = {name: data[name][...] for name in data.variables}
     grid = setup_of(config).grid(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx), 0)
     wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
-    tide = (found[name][0] for name in ("eta_amplitude", "eta_phase"))
-    given = global_m2.tidal_power_input(config, *tide, found["lon"], found["lat"])
-    pairs = [[np.where(wet, found[f"{name}_{what}"][0], 0.0) for what in ("amplitude", "phase")] for name in "uv"]
-    currents = [[np.where(np.abs(field) < 1e9, field, 0.0) for field in pair] for pair in pairs]  # closed faces
-    taken = sum(global_m2.drag_dissipation(config, grid.depth, *currents))
-    given, taken = ((power * area)[wet].sum() for power in (given, taken))
-    assert given > 0
-    assert taken == pytest.approx(given, rel=0.1)
+    tide = (harmonics[name][0] for name in ("eta_amplitude", "eta_phase"))
+    power_input = global_m2.tidal_power_input(config, *tide, harmonics["lon"], harmonics["lat"])
+    pairs = [[np.where(wet, harmonics[f"{name}_{part}"][0], 0.0) for part in ("amplitude", "phase")] for name in "uv"]
+    currents = [[np.where(np.abs(field) < 1e9, field, 0.0) for field in pair] for pair in pairs]  # 0 on closed faces
+    dissipation = sum(global_m2.drag_dissipation(config, grid.depth, *currents))
+    power_input, dissipation = ((power * area)[wet].sum() for power in (power_input, dissipation))
+    assert power_input > 0
+    assert dissipation == pytest.approx(power_input, rel=0.1)
 
 
 @pytest.mark.fault("the tide of one run differs from the one that drives a region on another grid")
 @pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
 def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_run, tmp_path, pole):
     """The South Atlantic at 2.5 degrees, with the Earth's pole or another one, has the tide of the global run."""
-    part = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
-    part |= STRONG_DRAG_OPTIONS | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
-    # With a rotated pole: cells near (20 W, 20 S), 60 degrees from the pole.
+    options = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
+    options |= STRONG_DRAG_OPTIONS | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
+    # A rotated grid has its centre at (20 W, 20 S), 60 degrees from its pole.
     lon, lat = from_earth(pole, -20.0, -20.0) if pole else (-20.0, -20.0)
-    part |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
+    options |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
     sides = {"open_boundaries.sides": ["west", "east", "south", "north"], "open_boundaries.nodal": False}
-    whole = part | sides | {"open_boundaries.tide": str(global_tide_run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
-    config = swmodel.load("global_m2", whole, environ={})
+    options |= sides | {"open_boundaries.tide": str(global_tide_run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
+    config = swmodel.load("global_m2", options, environ={})
     swmodel.Simulation(config).run(tmp_path / "part")
     with netCDF4.Dataset(tmp_path / "part" / "harmonics.nc") as data:
-        found = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
-    there = [fields.evaluate_unfilled(config, part, np.arange(16), np.arange(16)) for part in part_names("M2", LEVEL)]
-    known = np.ma.masked_invalid(there[0] + 1j * there[1])
-    assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()
+        amplitudes = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
+    parts = [fields.evaluate_unfilled(config, part, np.arange(16), np.arange(16)) for part in part_names("M2", LEVEL)]
+    expected = np.ma.masked_invalid(parts[0] + 1j * parts[1])
+    assert (abs(amplitudes - expected) ** 2).mean() < 0.01 * (abs(expected) ** 2).mean()
 
 
-def test_tide_of_the_salish_sea_is_that_observed(optimised):
-    """The tide is lowest near Victoria, and high and late in the Strait of Georgia."""
-    places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
+def test_tide_of_the_salish_sea_has_the_observed_pattern(optimised_steps):
+    """The tide is lowest near Victoria; in the Strait of Georgia it is high, hours after that in the ocean."""
+    positions = ((40, 3), (16, 78), (58, 81))  # (row, column) in the ocean, near Victoria, near Vancouver
     simulation = swmodel.Simulation("salish_sea", {"open_boundaries.amplitude": [0.8, 0.0]})
     simulation.advance(round(0.75 * 86400 / simulation.dt))
     levels, times = [], []
     for _ in range(25):
         simulation.advance(round(0.5 * 3600 / simulation.dt))
-        levels.append([simulation.field("eta")[place] for place in places])
+        levels.append([simulation.field("eta")[position] for position in positions])
         times.append(simulation.time)
     phase = 2 * np.pi / 44714.164 * np.array(times)
     basis = np.stack([np.cos(phase), np.sin(phase), np.ones(25)], 1)
     cosine, sine, _ = np.linalg.lstsq(basis, np.array(levels), rcond=None)[0]
     ocean, victoria, vancouver = np.hypot(cosine, sine)
-    late = np.degrees(np.arctan2(sine, cosine)) / 360 * 12.42
+    lag_hours = np.degrees(np.arctan2(sine, cosine)) / 360 * 12.42
     assert 0.7 < ocean < 0.9
     assert victoria < 0.6 * ocean
     assert vancouver > 1.5 * victoria
-    assert 4 < (late[2] - late[0]) % 12.42 < 7
+    assert 4 < (lag_hours[2] - lag_hours[0]) % 12.42 < 7

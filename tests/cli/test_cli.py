@@ -1,4 +1,4 @@
-"""The command line refuses wrong input with the right exit code and starts fast; `doctor` warns of untested JAX."""
+"""The command line refuses wrong input, has documented exit codes and starts fast; `doctor` warns of untested JAX."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ COMMANDS = {command.name: command for command in sum(COMMAND_GROUPS.values(), ()
 
 @pytest.fixture
 def run_swmodel(tmp_path, monkeypatch):
-    """run_swmodel("run jet") runs the program in an empty folder; returns exit_code, stdout and stderr."""
+    """A function of a line such as "run jet" that runs the program in an empty folder; returns click's Result."""
     monkeypatch.chdir(tmp_path)
     return lambda line: invoke_swmodel(*line.split())
 
@@ -30,7 +30,7 @@ def run_swmodel(tmp_path, monkeypatch):
 @pytest.mark.fault("more ranks than cells")
 @pytest.mark.fault("the time step is too long at the start")
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         ("run nothing.toml", "nothing.toml"), ("run jet --dtype float46", '"float64"'),
         ("run inertial --nproc 4 -s grid.nx=1 -s grid.ny=3", "3 x 1 cells"),
@@ -42,9 +42,9 @@ def run_swmodel(tmp_path, monkeypatch):
         ("plot nowhere --time soon", '"soon"'), ("info nowhere", "nowhere"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_named_and_nothing_is_written(run_swmodel, tmp_path, line, words):
+def test_wrong_input_is_named_and_nothing_is_written(run_swmodel, tmp_path, line, message):
     result = run_swmodel(line)
-    assert words in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
 
@@ -77,29 +77,29 @@ def test_unwritable_folder_is_refused(run_swmodel, tmp_path):
         assert line.split()[-1].split("/")[0] in result.stderr
 
 
-def test_init_writes_a_configuration_that_runs_as_the_case(run_swmodel, tmp_path):
-    mine, whole = tmp_path / "my.toml", tmp_path / "whole.toml"
-    assert run_swmodel(f"init jet -o {mine}").stdout == ""
-    assert mine.read_text() == run_swmodel("init jet").stdout
-    whole.write_text(run_swmodel("init jet --all").stdout)
-    assert load(mine, environ={}) == load(whole, environ={}) == load("jet", environ={})
-    assert len(mine.read_text().splitlines()) < 60 < len(whole.read_text().splitlines())
-    again = run_swmodel(f"init jet -o {mine}")
-    assert (again.exit_code, str(mine) in again.stderr) == (5, True)
-    changed = run_swmodel("init jet -s grid.nx=90")
-    assert "\nnx = 90 " in changed.stdout
-    assert changed.stderr.startswith("grid.nx=90 ")
-    described = run_swmodel("cases jet").stdout
-    assert (described.splitlines()[0] in run_swmodel("cases").stdout, "\nspeed = 10.0 " in described) == (True, True)
+def test_init_writes_a_configuration_equal_to_that_of_the_case(run_swmodel, tmp_path):
+    short_file, complete_file = tmp_path / "my.toml", tmp_path / "whole.toml"
+    assert run_swmodel(f"init jet -o {short_file}").stdout == ""
+    assert short_file.read_text() == run_swmodel("init jet").stdout
+    complete_file.write_text(run_swmodel("init jet --all").stdout)
+    assert load(short_file, environ={}) == load(complete_file, environ={}) == load("jet", environ={})
+    assert len(short_file.read_text().splitlines()) < 60 < len(complete_file.read_text().splitlines())
+    repeated = run_swmodel(f"init jet -o {short_file}")
+    assert (repeated.exit_code, str(short_file) in repeated.stderr) == (5, True)
+    overridden = run_swmodel("init jet -s grid.nx=90")
+    assert "\nnx = 90 " in overridden.stdout
+    assert overridden.stderr.startswith("grid.nx=90 ")
+    page = run_swmodel("cases jet").stdout
+    assert (page.splitlines()[0] in run_swmodel("cases").stdout, "\nspeed = 10.0 " in page) == (True, True)
 
 
 @pytest.mark.fault("a case file is missing, is not Python, raises, or defines no case or several")
 def test_every_command_that_takes_a_case_takes_a_case_file(run_swmodel, tmp_path):
-    """Each command executes the case file, as its error shows; nothing is started or left behind."""
+    """Each command executes the case file, as its error shows, and writes nothing."""
     write_bump(tmp_path, "height = 0.5\nraise ValueError('for a reason')\n")
     for line in (
         *("run bump.py", "init bump.py", "cases bump.py", "assimilate bump.py", "check-gradient bump.py"),
-        *("sensitivity bump.py --of energy --to eta", "ensemble bump.py --perturb initial.eta=0.1,5e4"),
+        *("sensitivity bump.py --of energy --wrt eta", "ensemble bump.py --perturb initial.eta=0.1,5e4"),
     ):
         result = run_swmodel(line)
         assert result.exit_code == 2
@@ -108,9 +108,9 @@ def test_every_command_that_takes_a_case_takes_a_case_file(run_swmodel, tmp_path
 
 
 def test_errors_have_documented_exit_codes(run_swmodel, monkeypatch):
-    """An unexpected exception gives one line and exit code 70."""
-    missing, bug = ModuleNotFoundError(name="mpi4jax"), ModuleNotFoundError(name="swmodel.nothing")
-    codes = {UsageError(): 2, SetupError(): 3, missing: 3, NumericalError(): 4, FilesError(): 5, PermissionError(): 5}
+    """An unexpected exception gives a message of one line and exit code 70, and a traceback with SWMODEL_DEBUG."""
+    no_mpi, bug = ModuleNotFoundError(name="mpi4jax"), ModuleNotFoundError(name="swmodel.nothing")
+    codes = {UsageError(): 2, SetupError(): 3, no_mpi: 3, NumericalError(): 4, FilesError(): 5, PermissionError(): 5}
     codes |= {MemoryError(): 3, RuntimeError("RESOURCE_EXHAUSTED: Out of memory"): 3}
     codes |= {bug: 70, ZeroDivisionError(): 70, KeyboardInterrupt(): 75}
     assert {error: exit_code(error) for error in codes} == codes
@@ -128,19 +128,19 @@ def test_commands_without_computation_import_no_jax_or_mpi():
     """`import swmodel` does not even import NumPy."""
     lines = ["--version", "run --help", "bench table --help", "bench tabel", "cases", "init jet", "run jet --nproc 0"]
     program = f"""import sys, swmodel
-print('HEAVY', dir(swmodel) and {{'numpy', 'pydantic'}} & set(sys.modules))
+print('SLOW', dir(swmodel) and {{'numpy', 'pydantic'}} & set(sys.modules))
 from swmodel.cli import main
 for line in {lines}:
     try: main(line.split())
-    except SystemExit: print('HEAVY', {set(SLOW_IMPORTS)} & set(sys.modules))
+    except SystemExit: print('SLOW', {set(SLOW_IMPORTS)} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    found = [line for line in done.stdout.splitlines() if line.startswith("HEAVY ")]
-    assert found == ["HEAVY set()"] * (1 + len(lines))
+    process = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    imports = [line for line in process.stdout.splitlines() if line.startswith("SLOW ")]
+    assert imports == ["SLOW set()"] * (1 + len(lines))
 
 
 def parse_line(line):
-    """The name of the command in a line; click parses its options, but does not execute it."""
+    """The name of the command in a line, after click has parsed its options without executing it."""
     words = shlex.split(line)
     words = words[words.index("swmodel") + 1 :] if "swmodel" in words else words
     command, context = main, click.Context(main)
@@ -152,7 +152,7 @@ def parse_line(line):
 
 
 @pytest.mark.parametrize("name", sorted({*COMMANDS} - {"doctor", "bench"}))
-def test_help_has_accepted_examples_of_its_command(name):
+def test_help_shows_examples_that_its_command_accepts(name):
     context = click.Context(COMMANDS[name], info_name=name, parent=click.Context(main))
     lines = map(str.strip, COMMANDS[name].get_help(context).splitlines())
     assert name in {parse_line(line) for line in lines if line.startswith(("swmodel ", "mpiexec "))}

@@ -1,4 +1,4 @@
-"""Remarks on valid settings that are probably mistakes: they appear only where they apply, and their advice works."""
+"""Remarks on valid settings that are probably mistakes appear only where they apply, and their advice works."""
 
 import re
 
@@ -29,21 +29,21 @@ def domain_size(source, overrides=()):
         (["grid.nx=72", "grid.dx=1e3"], []),
     ],
 )  # fmt: skip
-def test_changed_domain_size_is_remarked_with_its_remedy(overrides, remedies):
-    """There is no remark if a size of the domain was given."""
+def test_remark_on_changed_domain_size_names_its_remedy(overrides, remedies):
+    """There is no remark on an axis if an override gives its length, or both the number and the size of its cells."""
     assert all(words in line for words, line in zip(remedies, remarks_on_domain("jet", overrides), strict=True))
     if remedies:
-        repaired = [each for each in overrides if each != "grid.dx=7e3"] + remedies  # instead of the size of cells
-        assert remarks_on_domain("jet", repaired) == []
-        assert domain_size("jet", repaired) == domain_size("jet")
+        mended = [each for each in overrides if each != "grid.dx=7e3"] + remedies  # grid.lx replaces grid.dx=7e3
+        assert remarks_on_domain("jet", mended) == []
+        assert domain_size("jet", mended) == domain_size("jet")
 
 
-def test_partial_overrides_of_complete_file_are_remarked(tmp_path):
-    file, one = tmp_path / "my.toml", {"SWMODEL_GRID_NX": "36"}
+def test_remark_reports_partial_overrides_of_complete_file(tmp_path):
+    file, environ = tmp_path / "my.toml", {"SWMODEL_GRID_NX": "36"}
     file.write_text(to_toml(load("jet", ["grid.nx=72"], {})))
-    assert "grid.lx=360000" in remarks_on_domain(file, environ=one)[0]
-    assert remarks_on_domain(file) == remarks_on_domain(file, ["grid.lx=5e5"], one) == []
-    assert remarks_on_domain(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # a wrong value that is replaced
+    assert "grid.lx=360000" in remarks_on_domain(file, environ=environ)[0]
+    assert remarks_on_domain(file) == remarks_on_domain(file, ["grid.lx=5e5"], environ) == []
+    assert remarks_on_domain(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # the override replaces "many"
 
 
 #: Keys of [grid].
@@ -51,42 +51,42 @@ SPHERE = {"kind": "latlon", "west": 0.0, "east": 9.0, "south": 0.0, "north": 6.0
 
 
 @pytest.mark.fault("a Coriolis parameter of a plane is given on a sphere")
-def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
-    """A parameter in a file is kept, unless the file is for a plane."""
+def test_remark_reports_coriolis_parameter_on_a_sphere(tmp_path):
+    """On a sphere, the parameter of a file is used unless the file is for a plane."""
     sphere = {f"grid.{key}": value for key, value in SPHERE.items()} | {"run.executor": "reference"}
 
-    def found(**physics):
+    def remarks_with(**physics):
         overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
         config = resolve(load("rest", overrides, {}))
         return remarks.remarks(config, gather_sources("rest", overrides, {}), records=False)
 
-    assert found() == []  # that of the case is of its plane
+    assert remarks_with() == []  # because the parameter of the case is for its plane
     assert load("rest", sphere, {}).physics.f0 == 0
-    (line,) = found(f0=1e-4)
+    (line,) = remarks_with(f0=1e-4)
     assert line.startswith("physics.f0 = 0.0001 ")
 
-    def of_file(grid, overrides):
+    def coriolis(grid, overrides):
         text = '[case]\nname = "rest"\n[physics]\nf0 = 2e-4\nbeta = 1e-11\n[grid]\n'
         (tmp_path / "my.toml").write_text(text + "".join(f"{key} = {value!r}\n" for key, value in grid.items()))
         physics = load(tmp_path / "my.toml", overrides, {}).physics
         return physics.f0, physics.beta
 
-    assert of_file(SPHERE, {}) == of_file(SPHERE, {"grid.kind": "latlon"}) == of_file({}, {}) == (2e-4, 1e-11)
-    assert of_file({}, sphere) == (0.0, 0.0)
+    assert coriolis(SPHERE, {}) == coriolis(SPHERE, {"grid.kind": "latlon"}) == coriolis({}, {}) == (2e-4, 1e-11)
+    assert coriolis({}, sphere) == (0.0, 0.0)
 
 
-def test_wind_of_one_component_is_remarked():
-    one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
-    for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
-        found = remarks.missing_wind_components(load(case, overrides, environ={}))
-        assert sum("input.wind_y" in line for line in found) == lines
+def test_remark_reports_wind_of_one_component():
+    wind_x, wind = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
+    for case, overrides, count in (("rest", wind_x, 1), ("rest", wind, 0), ("double_gyre", {}, 0)):
+        lines = remarks.missing_wind_components(load(case, overrides, environ={}))
+        assert sum("input.wind_y" in line for line in lines) == count
 
 
 @pytest.mark.fault("a gauge on ground that is dry at rest has an empty curve without a remark")
-def test_gauges_on_dry_ground_are_remarked():
-    places = [{"name": "pier", "x": 35e3, "y": 25e3}, {"name": "quay", "x": 75e3, "y": 25e3}]
+def test_remark_names_gauges_on_dry_ground():
+    stations = [{"name": "pier", "x": 35e3, "y": 25e3}, {"name": "quay", "x": 75e3, "y": 25e3}]
     grid = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "drying.active": True}
-    options = grid | {"output.stations": places, "physics.manning": 0.02}
+    options = grid | {"output.stations": stations, "physics.manning": 0.02}
     config = load("rest", options, environ={}, fields={"depth": lambda at: np.where(at.i < 5, 20.0, -3.0)})
     (line,) = remarks.gauges_above_sea_level(config)
     assert '"quay" by 3 m' in line
@@ -94,7 +94,7 @@ def test_gauges_on_dry_ground_are_remarked():
 
 
 @pytest.mark.fault("a dike on closed land has no effect without a remark")
-def test_barrier_on_closed_land_is_remarked():
+def test_remark_names_barrier_on_closed_land():
     lines = [{"name": name, "line": [[x, 0.0], [x, 5e4]], "crest": 1.0} for name, x in (("dike", 2e4), ("wall", 5e4))]
     options = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "barriers.lines": lines}
     config = load("rest", options, environ={}, fields={"mask": lambda at: np.where(at.i < 3, 0.0, 1.0)})
@@ -103,45 +103,45 @@ def test_barrier_on_closed_land_is_remarked():
 
 
 @pytest.mark.fault("wind drives thin water without drag at tens of metres per second without a remark")
-@pytest.mark.parametrize(("drying", "drag", "lines"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
-def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):
+@pytest.mark.parametrize(("drying", "drag", "count"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
+def test_remark_reports_wind_on_thin_layers_without_drag(drying, drag, count):
     options = {"drying.active": drying, "physics.manning": drag}
     config = load("rest", options, environ={}, fields={"wind_x": 0.1})
-    assert len([*remarks.wind_over_thin_layers(config)]) == lines
+    assert len([*remarks.wind_over_thin_layers(config)]) == count
 
 
 @pytest.mark.fault("a term from Python cannot tell the times of two steps apart in single precision")
 @pytest.mark.parametrize(
-    ("dtype", "steps", "lines"), [("float32", 40_000_000, 1), ("float32", 4000, 0), ("float64", 40_000_000, 0)]
+    ("dtype", "steps", "count"), [("float32", 40_000_000, 1), ("float32", 4000, 0), ("float64", 40_000_000, 0)]
 )
-def test_rounded_time_of_user_terms_is_remarked(dtype, steps, lines):
+def test_remark_reports_rounded_time_of_user_terms(dtype, steps, count):
     options = {"run.days": None, "run.steps": steps, "run.dtype": dtype, "time.dt": 10.0}
     config = load("rest", options, environ={}, terms=[lambda state, grid, t: {"u": 1e-9 * t}])
-    assert len([*remarks.rounded_times(config)]) == lines
+    assert len([*remarks.rounded_times(config)]) == count
 
 
-def test_tide_without_its_forcing_or_boundary_data_is_remarked():
-    """Unless the run has no tidal potential, such as a small sea."""
-    for inside, outer, expected in (
+def test_remark_reports_tide_without_its_forcing_or_boundary_data():
+    """There is no remark on a run without any tidal potential, such as that of a small sea."""
+    for inside, at_boundaries, expected in (
         (["M2", "K1"], ["K1", "M2"], []), (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
         (["M2"], ["K1"], ["tide.constituents: nothing of M2", "open_boundaries.constituents: K1 enters"]),
-        (["M2", "SSA"], ["M2", "M4"], []),  # SSA cannot be outside, and M4 has no potential
+        (["M2", "SSA"], ["M2", "M4"], []),  # boundary data have no SSA, and M4 has no potential
         ([], ["M2"], []),
     ):  # fmt: skip
-        tides = {"open_boundaries.constituents": outer, "open_boundaries.amplitude": [0.1] * len(outer)}
-        tides |= {"tide.constituents": inside, "time.start": "2012-03-01"}
-        found = remarks.one_sided_constituents(load("sea", tides | {"open_boundaries.sides": ["south"]}, environ={}))
-        assert [line.startswith(words) for line, words in zip(found, expected, strict=True)] == [True] * len(expected)
+        tides = {"tide.constituents": inside, "open_boundaries.constituents": at_boundaries}
+        tides |= {"open_boundaries.amplitude": [0.1] * len(at_boundaries), "time.start": "2012-03-01"}
+        lines = remarks.one_sided_constituents(load("sea", tides | {"open_boundaries.sides": ["south"]}, environ={}))
+        assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True))
         assert list(remarks.one_sided_constituents(load("sea", tides, environ={}))) == []
 
 
-@pytest.mark.fault("an output interval below a time step, or that no time step divides")
+@pytest.mark.fault("an output interval shorter than a time step, or not a multiple of it")
 def test_suggested_time_step_divides_the_output_interval_exactly():
     for every, dt in ((86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)):
-        step, number = dividing_dt(every, dt, 1000)
-        assert dt / 1.11 < step <= dt or number <= 20
-        assert all((k * number) * step == k * every for k in range(1, 1001))
+        suggested_dt, steps = dividing_dt(every, dt, 1000)
+        assert dt / 1.11 < suggested_dt <= dt or steps <= 20
+        assert all((k * steps) * suggested_dt == k * every for k in range(1, 1001))
     options = {"time.dt": 18.0, "output.every": 600.0, "run.executor": "reference"}
     (line,) = remarks.late_records(resolve(load("jet", options, {})))
-    (step,) = re.findall(r"does not divide output.every = 600 s: .*; time.dt=([\d.]+) divides it", line)
-    assert list(remarks.late_records(resolve(load("jet", options | {"time.dt": float(step)}, {})))) == []
+    (suggested_dt,) = re.findall(r"does not divide output.every = 600 s: .*; time.dt=([\d.]+) divides it", line)
+    assert list(remarks.late_records(resolve(load("jet", options | {"time.dt": float(suggested_dt)}, {})))) == []

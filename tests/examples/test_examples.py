@@ -1,4 +1,4 @@
-"""The programs of examples/ on few cells: they run, and their parts agree with exact results."""
+"""The programs of examples/ run on few cells, and their parts agree with exact results."""
 
 import importlib
 import re
@@ -23,7 +23,7 @@ def import_example(name):
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.night
 def test_closure_training_finds_the_viscosity_of_the_data():
-    """Training online with forecasts of six hours finds it to 1 %, and leaves hardly any loss."""
+    """Online training with forecasts of six hours finds it to 1 % and reduces the loss by a factor of 1000."""
     pytest.importorskip("equinox")
     closure = import_example("closure")
     setup, true = replace(closure.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)
@@ -31,8 +31,8 @@ def test_closure_training_finds_the_viscosity_of_the_data():
     states = jnp.stack([jnp.stack(forecast.carry.state)] * 2)
     flows = np.moveaxis(np.asarray(forecast(true, states, 3)), 0, 1)
     with jax.numpy_dtype_promotion("standard"):  # for optax
-        found, losses = closure.train(setup, flows, forecast, jnp.float32(0.02), 1, print)
-    assert float(found) == pytest.approx(float(true), rel=0.01)
+        constant, losses = closure.train(setup, flows, forecast, jnp.float32(0.02), 1, print)
+    assert float(constant) == pytest.approx(float(true), rel=0.01)
     assert losses[-1] < 1e-3 * losses[0]
 
 
@@ -43,20 +43,20 @@ def random_state(cells, seed=0):
 
 
 @pytest.mark.night
-def test_laboratory_filters_spectra_and_errors_are_exact():
-    """Filtering a refined sea gives the sea back, up to the walls; the truth has no error.
+def test_filters_spectra_and_errors_of_laboratory_are_exact():
+    """Filtering a refined sea returns the sea, also at walls, and the truth has no error.
 
-    A Hann window spreads a wave over three wavenumbers; the sum is the mean energy.
+    A Hann window spreads a wave over three wavenumbers, whose energies add up to the mean energy.
     """
     pytest.importorskip("equinox")
     laboratory = import_example("eddy_laboratory")
-    there_and_back = laboratory.filter_to_coarse(laboratory.refine(random_state(6), 3), 3)
-    for found, given in zip(there_and_back, random_state(6), strict=True):
-        np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
+    filtered = laboratory.filter_to_coarse(laboratory.refine(random_state(6), 3), 3)
+    for actual, expected in zip(filtered, random_state(6), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
     v = np.broadcast_to(np.cos(2 * np.pi * 9 * np.arange(64) / 64), (128, 64))
-    energy, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.RunningAverages(4)
-    for found in (energy[7:10].sum(), energy.sum()):
-        assert found == pytest.approx(0.25, rel=0.02)
+    spectrum, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.RunningAverages(4)
+    for energy in (spectrum[7:10].sum(), spectrum.sum()):
+        assert energy == pytest.approx(0.25, rel=0.02)
     for seed in range(3):
         statistics.add(random_state(16, seed))
     true = statistics.averages()
@@ -66,7 +66,7 @@ def test_laboratory_filters_spectra_and_errors_are_exact():
 
 @pytest.mark.release
 def test_laboratory_runs_on_few_cells(tmp_path):
-    """Each closure has a row of finite numbers; picture and animation exist; two ranks train the network."""
+    """Two ranks train the network; each closure has a row of finite numbers; the picture and the animation exist."""
     pytest.importorskip("equinox")
     laboratory = import_example("eddy_laboratory")
     command = [sys.executable, laboratory.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
@@ -79,29 +79,29 @@ def test_laboratory_runs_on_few_cells(tmp_path):
 
 
 @pytest.mark.night
-def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch, optimised):
-    eddies, told = import_example("eddies"), []
-    small = {"FOLDER": tmp_path, "JET_DAYS": 1, "TURBULENCE_DAYS": 0.5, "BIHARMONIC_VISCOSITIES": {40: 5e11}}
-    for name, value in small.items():
+def test_eddies_are_drawn_and_gain_no_energy_or_enstrophy(tmp_path, monkeypatch, optimised_steps):
+    eddies, messages = import_example("eddies"), []
+    constants = {"FOLDER": tmp_path, "JET_DAYS": 1, "TURBULENCE_DAYS": 0.5, "BIHARMONIC_VISCOSITIES": {40: 5e11}}
+    for name, value in constants.items():
         monkeypatch.setattr(eddies, name, value)
-    eddies.draw_jet(told.append)
-    eddies.draw_spectra(told.append)
+    eddies.draw_jet(messages.append)
+    eddies.draw_spectra(messages.append)
     assert {path.name for path in tmp_path.iterdir()} == {"jet_fluxes.png", "eddies_spectra.png"}
-    left = [float(number) for words in told[2:] for number in re.findall(r"\d\.\d+", words)]
-    assert len(left) == 4
-    assert 0 < min(left) <= max(left) <= 1
+    remaining = [float(number) for message in messages[2:] for number in re.findall(r"\d\.\d+", message)]
+    assert len(remaining) == 4  # fractions of energy and enstrophy, for two closures
+    assert 0 < min(remaining) <= max(remaining) <= 1
 
 
 @pytest.mark.night
 def test_bay_gains_the_water_of_the_river(tmp_path):
-    """River and bay are coupled by the interface: no water is lost, and all water that comes in is river water."""
+    """The interface couples river and bay: no water is lost, and all water that enters the bay is river water."""
     pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
     river = import_example("river")
-    bay, error = river.couple(hours=1, log=lambda words: None)
+    bay, error = river.couple(hours=1, log=lambda message: None)
     assert abs(error) < 1e-14
-    depth, share = (bay.get_value(name, np.empty(2400)) for name in (river.THICKNESS_NAME, river.RIVER_TRACER_NAME))
+    depth, fraction = (bay.get_value(name, np.empty(2400)) for name in (river.THICKNESS_NAME, river.RIVER_TRACER_NAME))
     area = bay.get_value("model_grid_cell__area", np.empty(2400))
-    gained = area @ (depth - 10.0)
-    assert gained > 1e4
-    assert area @ (share * depth) == pytest.approx(gained, rel=1e-7)
-    assert 0.0 <= share.min() <= share.max() <= 1.0
+    added_volume = area @ (depth - 10.0)
+    assert added_volume > 1e4
+    assert area @ (fraction * depth) == pytest.approx(added_volume, rel=1e-7)
+    assert 0.0 <= fraction.min() <= fraction.max() <= 1.0

@@ -7,15 +7,15 @@
 extern "C" {
 int cuLibraryGetKernel(void** kernel, void* library, const char* name) { return !(*kernel = dlsym(library, name)); }
 int cuLibraryGetGlobal(unsigned long long* address, size_t* bytes, void* library, const char* name) {
-  void* const found = dlsym(library, name);
+  void* const variable = dlsym(library, name);
   void* const size = dlsym(library, (std::string(name) + "_bytes").c_str());
-  if (!found || !size) return 1;
-  *address = reinterpret_cast<unsigned long long>(found);
+  if (!variable || !size) return 1;
+  *address = reinterpret_cast<unsigned long long>(variable);
   *bytes = *static_cast<long*>(size);
   return 0;
 }
-int cuLaunchKernel(void* kernel, unsigned grid_x, unsigned grid_y, unsigned, unsigned block_x, unsigned block_y, unsigned,
-                   unsigned, void*, void** arguments, void**) {
+int cuLaunchKernel(void* kernel, unsigned grid_x, unsigned grid_y, unsigned, unsigned block_x, unsigned block_y,
+                   unsigned, unsigned, void*, void** arguments, void**) {
   reinterpret_cast<void (*)(void*, int, int, int, int)>(kernel)(arguments[0], grid_x, grid_y, block_x, block_y);
   return 0;
 }

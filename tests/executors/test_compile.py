@@ -1,4 +1,4 @@
-"""A step is compiled once, completely and privately, and then reused; if that is impossible, one message says so."""
+"""A step is compiled once, into a complete and private library, and then reused; if that fails, a message says why."""
 
 import contextlib
 import os
@@ -30,12 +30,12 @@ from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
+SMALL_OPTIONS = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
 
 
 @pytest.fixture
 def request_of_jet():
-    return request_of(setup_of(load("jet", SMALL, environ={})))
+    return request_of(setup_of(load("jet", SMALL_OPTIONS, environ={})))
 
 
 @pytest.fixture
@@ -50,17 +50,17 @@ def empty_cache(tmp_path, monkeypatch):
 
 
 def clear_loaded_steps():
-    for kept in (steps.function_address, steps.unsupported_reason, steps.instructions):
-        kept.cache_clear()
+    for cached_function in (steps.function_address, steps.unsupported_reason, steps.instructions):
+        cached_function.cache_clear()
 
 
 @pytest.fixture
 def counting_compiler(tmp_path, monkeypatch):
-    """A function that makes a compiler which counts its calls and runs further lines of a shell script."""
-    program, (real,) = tmp_path / "compiler", steps.compiler()
+    """A function that sets CXX to a compiler that counts its calls and runs the given lines of shell first."""
+    program, (compiler,) = tmp_path / "compiler", steps.compiler()
 
     def make(*lines):
-        program.write_text("\n".join(["#!/bin/sh", f"echo x >> {tmp_path}/calls", *lines, f'exec {real} "$@"', ""]))
+        program.write_text("\n".join(["#!/bin/sh", f"echo x >> {tmp_path}/calls", *lines, f'exec {compiler} "$@"', ""]))
         program.chmod(0o755)
         monkeypatch.setenv("CXX", str(program))
         return program
@@ -70,28 +70,29 @@ def counting_compiler(tmp_path, monkeypatch):
 
 
 def test_step_is_compiled_once_and_then_loaded(empty_cache, counting_compiler, monkeypatch, request_of_jet):
-    """The folder is private to its user, even if new files belong to the group by default, as on many clusters."""
+    """The folder is private to its user, even if the group can write new files by default, as on many clusters."""
     counting_compiler()
     monkeypatch.setenv("SWMODEL_CACHE", str(empty_cache / "in"))
-    before = os.umask(0o002)
+    old_umask = os.umask(0o002)
     try:
-        first = steps.library_of(request_of_jet)
+        library = steps.library_of(request_of_jet)
     finally:
-        os.umask(before)
-    assert steps.library_of(request_of_jet) == first
+        os.umask(old_umask)
+    assert steps.library_of(request_of_jet) == library
     assert steps.function_address(request_of_jet)
     assert counting_compiler.calls() == 1
-    assert first.stat().st_mode & 0o777 == 0o500
-    assert {place.stat().st_mode & 0o777 for place in (empty_cache, first.parent)} == {0o700}
+    assert library.stat().st_mode & 0o777 == 0o500
+    assert {path.stat().st_mode & 0o777 for path in (empty_cache, library.parent)} == {0o700}
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
-def test_library_depends_on_processor_scheme_and_source(empty_cache, monkeypatch, request_of_jet):
-    """It does not depend on the weights of the stepper, because these are not compiled in."""
+def test_library_name_depends_on_source_options_and_instructions(empty_cache, monkeypatch, request_of_jet):
+    """The name does not depend on the weights of the stepper, because they are not compiled in."""
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
-    *others, weights = (request_of(setup_of(load("jet", SMALL | {k: v}, environ={}))) for k, v in changes.items())
-    assert weights.library_name("") == request_of_jet.library_name("")
-    names = {request.library_name("") for request in (request_of_jet, *others)}
+    configs = (load("jet", SMALL_OPTIONS | {key: value}, environ={}) for key, value in changes.items())
+    *other_requests, request_of_weights = (request_of(setup_of(config)) for config in configs)
+    assert request_of_weights.library_name("") == request_of_jet.library_name("")
+    names = {request.library_name("") for request in (request_of_jet, *other_requests)}
     names.add(request_of_jet.library_name("x86-64-v3"))
     monkeypatch.setenv("CXX", "another-compiler -O0")
     names.add(request_of_jet.library_name(""))
@@ -103,10 +104,10 @@ def test_library_depends_on_processor_scheme_and_source(empty_cache, monkeypatch
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @pytest.mark.night
 def test_library_is_reused_with_another_compiler(empty_cache, counting_compiler, request_of_jet):
-    """The text fixes all rounding, so every compiler gives the same bits."""
-    made = steps.library_of(request_of_jet)
+    """The source fixes all rounding, so every compiler gives the same bits."""
+    library = steps.library_of(request_of_jet)
     counting_compiler("exit 1")
-    assert steps.library_of(request_of_jet) == made
+    assert steps.library_of(request_of_jet) == library
     assert counting_compiler.calls() == 0
 
 
@@ -119,16 +120,16 @@ def test_missing_instructions_are_reported(empty_cache, monkeypatch, request_of_
 
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
 @pytest.mark.night
-@pytest.mark.parametrize(("level", "march"), [("-O3", "native"), (quick_compilation.QUICK_CXXFLAGS, "x86-64-v3")])
-def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, level, march):
+@pytest.mark.parametrize(("flags", "march"), [("-O3", "native"), (quick_compilation.QUICK_CXXFLAGS, "x86-64-v3")])
+def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, flags, march):
     """Therefore tests may compile steps without optimisation."""
     if march != "native" and not (platform.machine() == "x86_64" and steps.has_instructions(march)):
         pytest.skip(f"this processor lacks {march}")
-    weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
-    config = configuration(9, 21, sphere=True, in_time=True, run__dtype="float32", **weights, **TIDE)
+    options = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
+    config = configuration(9, 21, sphere=True, has_weather=True, run__dtype="float32", **options, **TIDE)
     states = []
-    for flags, instructions in ((quick_compilation.QUICK_CXXFLAGS, "native"), (level, march)):
-        monkeypatch.setenv("SWMODEL_CXXFLAGS", flags)
+    for cxxflags, instructions in ((quick_compilation.QUICK_CXXFLAGS, "native"), (flags, march)):
+        monkeypatch.setenv("SWMODEL_CXXFLAGS", cxxflags)
         monkeypatch.setenv("SWMODEL_INSTRUCTIONS", instructions)
         clear_loaded_steps()
         with quick_compilation.cleared_program_cache():
@@ -139,7 +140,7 @@ def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, l
 
 @pytest.mark.release
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
-def test_hessian_of_the_narrowest_vectors_is_symmetric(empty_cache, monkeypatch):
+def test_hessian_is_symmetric_with_the_narrowest_vectors(empty_cache, monkeypatch):
     """The Hessian products of this row read values farther away than a vector is long."""
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64" if platform.machine() == "x86_64" else "native")
     config = covering_array.configuration_of("leapfrog-weno-periodic-f_plane")
@@ -161,21 +162,21 @@ def test_without_compiler_xla_is_chosen(empty_cache, monkeypatch, tmp_path, capl
     hide_compiler(monkeypatch, tmp_path)
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     resolving.log_slower_executor.cache_clear()
-    setup = setup_of(load("jet", SMALL, environ={}))
+    setup = setup_of(load("jet", SMALL_OPTIONS, environ={}))
     with caplog.at_level("INFO", "swmodel"):
         assert resolving.choose_executor(setup) == "xla"
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert unsupported_reason("native", setup) in line
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert unsupported_reason("native", setup) in message
     resolving.log_slower_executor.cache_clear()
 
 
 @pytest.mark.night
-def test_without_compiler_the_portable_step_is_used(empty_cache, monkeypatch, tmp_path, request_of_jet):
+def test_without_compiler_the_prebuilt_portable_step_is_used(empty_cache, monkeypatch, tmp_path, request_of_jet):
     steps.PREBUILT_FOLDER.mkdir()
-    made = steps.PREBUILT_FOLDER / request_of_jet.library_name("default")
-    steps.compile_into(made, request_of_jet, "default")
+    prebuilt_library = steps.PREBUILT_FOLDER / request_of_jet.library_name("default")
+    steps.compile_into(prebuilt_library, request_of_jet, "default")
     hide_compiler(monkeypatch, tmp_path)
-    assert steps.library_of(request_of_jet) == made
+    assert steps.library_of(request_of_jet) == prebuilt_library
 
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
@@ -196,23 +197,23 @@ def test_failing_compiler_leaves_no_library(empty_cache, counting_compiler, requ
 
 @pytest.mark.fault("compiled steps in a folder where others can write")
 @pytest.mark.night
-@pytest.mark.parametrize("whose", ["folder", "library", "folder around", "owner"])
-def test_cache_writable_by_others_is_refused(empty_cache, tmp_path, request_of_jet, whose):
+@pytest.mark.parametrize("weakness", ["folder", "library", "parent folder", "owner"])
+def test_cache_writable_by_others_is_refused(empty_cache, tmp_path, request_of_jet, weakness):
     library = steps.library_of(request_of_jet)
-    spoiled = {"folder": empty_cache, "library": library, "folder around": tmp_path, "owner": empty_cache}[whose]
-    if whose == "owner" and os.getuid():
+    path = {"folder": empty_cache, "library": library, "parent folder": tmp_path, "owner": empty_cache}[weakness]
+    if weakness == "owner" and os.getuid():
         pytest.skip("only root can change the owner of a folder")
-    os.chown(empty_cache, 12345, -1) if whose == "owner" else spoiled.chmod(0o777)
-    with pytest.raises(SetupError, match=rf"{spoiled} .*SWMODEL_CACHE" if spoiled != tmp_path else f"{spoiled}: "):
+    os.chown(empty_cache, 12345, -1) if weakness == "owner" else path.chmod(0o777)
+    with pytest.raises(SetupError, match=rf"{path} .*SWMODEL_CACHE" if path != tmp_path else f"{path}: "):
         steps.library_of(request_of_jet)
 
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
-@pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
-def test_impossible_cache_folder_is_reported(empty_cache, monkeypatch, tmp_path, request_of_jet, place):
+@pytest.mark.parametrize("folder", ["a/file", "/proc/no/folder"])
+def test_unusable_cache_folder_is_reported(empty_cache, monkeypatch, tmp_path, request_of_jet, folder):
     (tmp_path / "a").write_text("")
-    monkeypatch.setenv("SWMODEL_CACHE", str(tmp_path / place))
-    assert str((tmp_path / place).parent) in steps.unsupported_reason(request_of_jet)
+    monkeypatch.setenv("SWMODEL_CACHE", str(tmp_path / folder))
+    assert str((tmp_path / folder).parent) in steps.unsupported_reason(request_of_jet)
 
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
@@ -250,25 +251,25 @@ assert not any(os.wait()[1] for _ in range(64))
 
 @pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
 @pytest.mark.night
-def test_many_processes_compile_once(empty_cache, counting_compiler):
+def test_many_processes_compile_a_step_once(empty_cache, counting_compiler):
     counting_compiler()
-    answers = run_python(CONCURRENT_PROGRAM)
+    words = run_python(CONCURRENT_PROGRAM)
     (library,) = empty_cache.glob("*.so")
-    assert answers == 64 * [str(library), "True"]
+    assert words == 64 * [str(library), "True"]
     assert counting_compiler.calls() == 1
 
 
 @pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
 @pytest.mark.night
-def test_compilation_continues_after_a_killed_process(empty_cache, request_of_jet):
+def test_step_is_compiled_after_the_process_with_the_lock_is_killed(empty_cache, request_of_jet):
     lock = steps.cache_folder() / request_of_jet.library_name(steps.instructions()).replace(".so", ".lock")
     program = f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True)"
     program += "; time.sleep(600)"
-    first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-    first.stdout.readline()
-    threading.Timer(0.3, first.kill).start()
+    lock_holder = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    lock_holder.stdout.readline()
+    threading.Timer(0.3, lock_holder.kill).start()
     assert steps.library_of(request_of_jet).exists()
-    assert first.wait(0) == -signal.SIGKILL
+    assert lock_holder.wait(0) == -signal.SIGKILL
 
 
 @pytest.mark.night

@@ -33,23 +33,23 @@ STEPS = 5
 
 
 def test_array_covers_every_pair_of_options():
-    held = set().union(*map(covering_array.pairs_of_levels, covering_array.rows()))
-    assert held & covering_array.FORBIDDEN == set()
-    assert covering_array.required_pairs() - held == set()
+    covered_pairs = set().union(*map(covering_array.pairs_of_levels, covering_array.rows()))
+    assert covered_pairs & covering_array.FORBIDDEN == set()
+    assert covering_array.required_pairs() - covered_pairs == set()
     assert 16 <= len(covering_array.rows()) <= 24
 
 
 def test_pairs_that_the_array_lacks_are_refused():
     for pair in covering_array.FORBIDDEN:
-        first, second = (covering_array.alternatives_of(level)[0] for level in pair)
-        options = {"time__stepper": "gfb"} | first | second
+        first_options, second_options = (covering_array.alternatives_of(level)[0] for level in pair)
+        options = {"time__stepper": "gfb"} | first_options | second_options
         config = covering_array.configuration(covering_array.NY, covering_array.NX, **options)
         with pytest.raises(ConfigError):
             check_config(swmodel.load(config, environ={}))
 
 
 def test_array_has_every_flux_stepper_and_term():
-    """A new one must be added to FACTORS; a moving floor, which has no derivatives, has tests of its own."""
+    """A new one must be added to FACTORS. A moving floor, with which there are no derivatives, has its own tests."""
     configs = [covering_array.configuration_of(row) for row in ROWS]
     fluxes, steppers = SchemeOptions.model_fields["vorticity_flux"], TimeOptions.model_fields["stepper"]
     assert {config.scheme.vorticity_flux for config in configs} == {*fluxes.annotation.__args__}
@@ -57,7 +57,7 @@ def test_array_has_every_flux_stepper_and_term():
     assert {name for config in configs for name in setup_of(config).scheme.term_names} == set(TERMS) - {"bed_motion"}
 
 
-#: Keys of the equations that the array leaves out, by section: numbers and components like others that it has.
+#: Keys of the equations that the array leaves out, by section: they are numbers and components like others in it.
 KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
@@ -69,19 +69,19 @@ KEYS_WITHOUT_FACTOR = {
 
 def test_array_sets_every_key_of_the_equations():
     """A new key must be added to FACTORS, or to KEYS_WITHOUT_FACTOR."""
-    given = {key for row in ROWS for key in covering_array.overrides_of(row)}
-    for section, others in KEYS_WITHOUT_FACTOR.items():
+    keys_of_array = {key for row in ROWS for key in covering_array.overrides_of(row)}
+    for section, omitted_keys in KEYS_WITHOUT_FACTOR.items():
         keys = Config.model_fields[section].annotation.model_fields
-        assert {key for key in keys if f"{section}__{key}" not in given} == {*others.split()}, section
+        assert {key for key in keys if f"{section}__{key}" not in keys_of_array} == {*omitted_keys.split()}, section
 
 
-ONE_BY_ONE = {"threads": 1, "steps_per_sweep": 1}
+ONE_THREAD_ONE_STEP = {"threads": 1, "steps_per_sweep": 1}
 
 
 @cache
 def fields_after_steps(row):
-    """State and memory of the native step after STEPS steps in one call."""
-    return run_chunks("native", covering_array.configuration_of(row), STEPS, **ONE_BY_ONE)
+    """State and memory after STEPS native steps in one call, with one thread and one step per sweep."""
+    return run_chunks("native", covering_array.configuration_of(row), STEPS, **ONE_THREAD_ONE_STEP)
 
 
 @pytest.mark.promise("the executor does not change the answer")
@@ -90,8 +90,8 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
     config = covering_array.configuration_of(row)
     monkeypatch.setitem(reference_terms, "user_drag", covering_array.user_drag_for_reference)
     reference = ReferenceModel(setup_of(config))
-    truth = reference.advance(reference.start(), STEPS, config.time.dt).state
-    assert_close(fields_after_steps(row)[: len(truth)], truth, MAX_RELATIVE_ERROR[config.run.dtype])
+    expected = reference.advance(reference.start(), STEPS, config.time.dt).state
+    assert_close(fields_after_steps(row)[: len(expected)], expected, MAX_RELATIVE_ERROR[config.run.dtype])
 
 
 @pytest.mark.fully_optimised
@@ -99,11 +99,11 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
 @pytest.mark.parametrize(
     "row", [*ROWS[:16:8], *night_params(*ROWS[4::8], ROWS[16]), *night_and_release_params(ROWS[1::2] + ROWS[2::4], 3)]
 )
-def test_xla_step_agrees(row):
+def test_xla_step_agrees_with_native_step(row):
     config = covering_array.configuration_of(row)
-    ours, theirs = (run_single_steps(executor, config, 2) for executor in ("xla", "native"))
-    prognostic = len(setup_of(config).scheme.state_type._fields)
-    assert_close(ours[:prognostic], theirs[:prognostic], MAX_RELATIVE_ERROR[config.run.dtype])
+    xla_fields, native_fields = (run_single_steps(executor, config, 2) for executor in ("xla", "native"))
+    n_prognostic = len(setup_of(config).scheme.state_type._fields)
+    assert_close(xla_fields[:n_prognostic], native_fields[:n_prognostic], MAX_RELATIVE_ERROR[config.run.dtype])
 
 
 @pytest.mark.promise("threads do not change the answer")
@@ -111,49 +111,50 @@ def test_xla_step_agrees(row):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @for_each_row
 def test_threads_calls_and_restarts_have_same_bits(row):
-    """Compares one call; two threads, with calls of one and four steps; and a model that continues a stored carry.
+    """The runs are one call, calls of one and four steps on two threads, and a model that continues a stored carry.
 
-    If the number of threads is given, each thread has a block of at least as many rows as the halo.
+    The native step uses both threads only if each computes at least as many rows as the halo has.
     """
     config = covering_array.configuration_of(row)
     assert 2 * setup_of(config).scheme.halo_width <= covering_array.NY
-    once = fields_after_steps(row)
-    assert has_same_bits(run_chunks("native", config, 1, STEPS - 1, threads=2), once)
-    (first, carry), (second, _) = (make_executor("native", config, **ONE_BY_ONE) for _ in range(2))
-    new_forcing = partial(VaryingParams, setup_of(config), first.transport)
-    stored = jax.tree.map(np.array, stepping.advance(first, carry, 2, new_forcing()))
-    last = stepping.advance(second, second.resume(stored), STEPS - 2, new_forcing())
-    assert has_same_bits(stepping.arrays_of_carry(last), once)
+    expected = fields_after_steps(row)
+    assert has_same_bits(run_chunks("native", config, 1, STEPS - 1, threads=2), expected)
+    (first, carry), (second, _) = (make_executor("native", config, **ONE_THREAD_ONE_STEP) for _ in range(2))
+    make_forcing = partial(VaryingParams, setup_of(config), first.transport)
+    stored_carry = jax.tree.map(np.array, stepping.advance(first, carry, 2, make_forcing()))
+    last_carry = stepping.advance(second, second.resume(stored_carry), STEPS - 2, make_forcing())
+    assert has_same_bits(stepping.arrays_of_carry(last_carry), expected)
 
 
 METHODS = {row: setup_of(covering_array.configuration_of(row)).method for row in ROWS}
-ROWS_WITH_SWEEPS = [row for row in ROWS if row[:6] != "drying" and not isinstance(METHODS[row], RungeKutta)]
+#: The rows in which a sweep can take several steps, because a step has one pass.
+ONE_PASS_ROWS = [row for row in ROWS if row[:6] != "drying" and not isinstance(METHODS[row], RungeKutta)]
 
 
-@pytest.mark.parametrize("row", [*ROWS_WITH_SWEEPS[::2], *night_params(*ROWS_WITH_SWEEPS[1::2])])
+@pytest.mark.parametrize("row", [*ONE_PASS_ROWS[::2], *night_params(*ONE_PASS_ROWS[1::2])])
 def test_several_steps_in_a_sweep_have_same_bits(row):
     """The stepper's memory has equal values, but the zero tendency of a closed face may have either sign."""
     config = covering_array.configuration_of(row)
-    prognostic = len(setup_of(config).scheme.state_type._fields)
-    once, swept = fields_after_steps(row), run_chunks("native", config, STEPS, threads=1, steps_per_sweep=2)
-    assert has_same_bits(swept[:prognostic], once[:prognostic])
-    assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
+    n_prognostic = len(setup_of(config).scheme.state_type._fields)
+    expected, fields = fields_after_steps(row), run_chunks("native", config, STEPS, threads=1, steps_per_sweep=2)
+    assert has_same_bits(fields[:n_prognostic], expected[:n_prognostic])
+    assert all(np.array_equal(a, b) for a, b in zip(fields, expected, strict=True))
 
 
-#: A row whose adjoint step test_cuda.py needs, too, and the default stepper; at night also with drying.
-DAY, NIGHT = [ROWS[5], ROWS[17]], [ROWS[0], ROWS[20]]
-OTHER_ROWS = [row for row in ROWS if row not in (*DAY, *NIGHT)]
+#: A row whose adjoint step test_cuda.py needs, too, and one with the default stepper; at night also one with drying.
+DAY_ROWS, NIGHT_ROWS = [ROWS[5], ROWS[17]], [ROWS[0], ROWS[20]]
+OTHER_ROWS = [row for row in ROWS if row not in (*DAY_ROWS, *NIGHT_ROWS)]
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize("row", [*DAY, *night_params(*NIGHT), *night_and_release_params(OTHER_ROWS, every=4)])
+@pytest.mark.parametrize("row", [*DAY_ROWS, *night_params(*NIGHT_ROWS), *night_and_release_params(OTHER_ROWS, every=4)])
 def test_native_derivatives_are_exact(row):
     """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 
-    In thin layers derivatives grow from step to step, and so do their rounding errors.
+    Rows with drying take only two steps, because derivatives in thin layers, and their rounding errors, grow fast.
     """
     config = covering_array.configuration_of(row)
     run = {"executor": "native", "dtype": "float64", "steps": 2 if row.startswith("drying") else 3}

@@ -1,4 +1,4 @@
-"""What a machine lacks for the executor `cuda` is named; `auto` then computes without it."""
+"""Errors name what a machine lacks for the executor `cuda`; `auto` then chooses another executor."""
 
 import ctypes
 import json
@@ -18,12 +18,12 @@ from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment
 
-SMALL = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
-CACHED_FUNCTIONS = [f for f in vars(kernel_library).values() if hasattr(f, "cache_clear")] + [log_slower_executor]
+SMALL_SECTIONS = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
+CACHED_FUNCTIONS = [each for each in vars(kernel_library).values() if hasattr(each, "cache_clear")]
 
 
 class FakeDriver(NamedTuple):
-    """A CUDA driver that tells its version."""
+    """A CUDA driver that reports its version."""
 
     version: int
 
@@ -33,25 +33,25 @@ class FakeDriver(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def forget_the_machine(monkeypatch):
-    """Let functions that ask the machine ask again, before and after a test, without any library of CUDA."""
+def machine_without_cuda_libraries(monkeypatch):
+    """Let no CUDA library be found, and clear the caches of functions that ask the machine, before and after a test."""
 
-    def missing(path):
+    def refuse_to_load(path):
         raise OSError(f"{path}: cannot open shared object file")
 
-    fake_ctypes = SimpleNamespace(CDLL=missing, c_int=ctypes.c_int, byref=lambda value: value)
+    fake_ctypes = SimpleNamespace(CDLL=refuse_to_load, c_int=ctypes.c_int, byref=lambda value: value)
     monkeypatch.setattr(kernel_library, "ctypes", fake_ctypes)
-    for function in CACHED_FUNCTIONS:
+    for function in (*CACHED_FUNCTIONS, log_slower_executor):
         function.cache_clear()
     yield
     monkeypatch.undo()
-    for function in CACHED_FUNCTIONS:
+    for function in (*CACHED_FUNCTIONS, log_slower_executor):
         function.cache_clear()
 
 
 @pytest.mark.fault("a machine without a GPU, its driver, NVRTC or enough memory; a GPU that is too old")
 @pytest.mark.parametrize(
-    ("has_gpu", "driver_version", "architecture", "words"),
+    ("has_gpu", "driver_version", "architecture", "pattern"),
     [
         (False, None, "", "finds no NVIDIA GPU"),
         (True, None, "", "no CUDA driver of version 12"),
@@ -60,17 +60,15 @@ def forget_the_machine(monkeypatch):
         (True, 13000, "sm_90", r"NVRTC.*jax\[cuda13\]"),
     ],
 )
-def test_what_kernels_need_and_a_machine_lacks_is_named(
-    monkeypatch, caplog, has_gpu, driver_version, architecture, words
-):
+def test_error_names_what_the_machine_lacks(monkeypatch, caplog, has_gpu, driver_version, architecture, pattern):
     monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
     monkeypatch.setattr(kernel_library.importlib.util, "find_spec", lambda name: name == "jax_cuda13_plugin" or None)
     if driver_version:
         monkeypatch.setattr(kernel_library, "driver", lambda: FakeDriver(driver_version))
         monkeypatch.setattr(kernel_library, "architecture", lambda: architecture)
-    assert resolve(Config(**SMALL)).run.executor != "cuda"
-    with pytest.raises(SetupError, match=words) as error:
-        check_config(Config(**SMALL, run={"executor": "cuda", "steps": 1}))
+    assert resolve(Config(**SMALL_SECTIONS)).run.executor != "cuda"
+    with pytest.raises(SetupError, match=pattern) as error:
+        check_config(Config(**SMALL_SECTIONS, run={"executor": "cuda", "steps": 1}))
     reason = str(error.value).partition("cannot be used: ")[2].removesuffix("; use auto or xla")
     assert any(reason in record.message for record in caplog.records) == has_gpu
 
@@ -80,29 +78,29 @@ def test_fields_larger_than_the_memory_of_a_gpu_are_refused(monkeypatch):
     monkeypatch.setattr("swmodel.executors.cuda.machine_unsupported_reason", str)
     monkeypatch.setattr(kernel_library, "gpu_memory_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match="cells of a GPU need at least"):
-        check_config(Config(**SMALL, run={"executor": "xla", "steps": 1}))
+        check_config(Config(**SMALL_SECTIONS, run={"executor": "xla", "steps": 1}))
 
 
 def test_blocks_with_more_cells_than_kernels_can_number_need_xla(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: True)
     reasons = {"machine_unsupported_reason": str, "step_unsupported_reason": lambda request: ""}
     monkeypatch.setitem(AVAILABILITY, "cuda", AVAILABILITY["cuda"]._replace(**reasons))
-    assert resolve(Config(**SMALL)).run.executor == "cuda"
+    assert resolve(Config(**SMALL_SECTIONS)).run.executor == "cuda"
     monkeypatch.setattr(kernels, "MAX_PLANE_CELLS", 262 * 264 - 1)
-    assert resolve(Config(**SMALL)).run.executor == "xla"
+    assert resolve(Config(**SMALL_SECTIONS)).run.executor == "xla"
     with pytest.raises(ConfigError, match="6 x 8 cells is too large"):
-        check_config(Config(**SMALL, run={"executor": "cuda", "steps": 1}))
-    two = {"devices": 2, "layout": "1x2"}
-    assert resolve(Config(**SMALL, run=two)).run.executor == "cuda"
+        check_config(Config(**SMALL_SECTIONS, run={"executor": "cuda", "steps": 1}))
+    two_devices = {"devices": 2, "layout": "1x2"}
+    assert resolve(Config(**SMALL_SECTIONS, run=two_devices)).run.executor == "cuda"
 
 
 @pytest.mark.release
-def test_program_for_a_gpu_finds_that_executors_agree_to_rounding_errors(tmp_path):
-    """With xla in place of the kernels."""
+def test_gpu_tool_finds_that_executors_agree_to_round_off(tmp_path):
+    """Here the executor xla takes the place of the kernels."""
     row = "ab3-enstrophy-basin-sphere"
     command = [sys.executable, ROOT / "tools" / "gpu.py", tmp_path, "--executor", "xla", "--rows", row, "--no-bench"]
     subprocess.run(command, check=True, timeout=300)
-    (found,) = json.loads((tmp_path / "bits.json").read_text()).values()
-    for counts in found.values():
+    (comparison,) = json.loads((tmp_path / "bits.json").read_text()).values()
+    for counts in comparison.values():
         assert 0 < counts["different"] < counts["numbers"]
         assert counts["largest_difference"] < 1e-12

@@ -1,4 +1,4 @@
-"""The native step: thin domains, sweeps, skipped land and new memory, and what happens if it was not built."""
+"""The native step: thin domains, sweeps, skipped land, new memory, and what happens if it was not built."""
 
 import logging
 import re
@@ -61,8 +61,8 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
     assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
 
 
-def continent_case(stepper, sides=()):
-    """A case with a third of the cells far from any water, a lake of one cell, and random islands in the west."""
+def continent_configuration(stepper, sides=()):
+    """A sea with a third of the cells far from any water, a lake of one cell, and random islands in the west."""
     ny, nx = 70, 500
     fields, mask = random_fields(ny, nx, coefficients=("viscosity",), amplitude=0.1), np.ones((ny, nx))
     mask[12:50, 60:250] = mask[30:60, 100:350] = mask[:6, 300:380] = mask[:, :30] = 0
@@ -75,34 +75,34 @@ def continent_case(stepper, sides=()):
     return configuration(ny, nx, fields, True, grid__dlat=0.5, **options)
 
 
-OPEN_SIDES = ("east", "north")
+OPEN_BOUNDARY_SIDES = ("east", "north")
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(
     ("stepper", "steps_per_sweep", "sides"),
-    [("ab3", 3, ()), *night_params(("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, OPEN_SIDES))],
+    [("ab3", 3, ()), *night_params(("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, OPEN_BOUNDARY_SIDES))],
 )
 def test_skipping_land_far_from_water_changes_no_bit(stepper, steps_per_sweep, sides, monkeypatch):
     """The bits are the same without skipping, and with every cell computed as near land."""
-    config, original_flags = continent_case(stepper, sides), calls.NativeCalls.flags
+    config, original_flags = continent_configuration(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": steps_per_sweep} if steps_per_sweep > 1 else {}
     model, carry = make_executor(config, **options)
     static = setup_of(config).static(model.transport.block, model.generated_step.static_halo)
     calls_of_step = calls.NativeCalls(model.generated_step, model.static_of(*static), model.dt, model.transport)
-    # With rk3, stages may hold any value on land and are read from further away.
+    # With rk3 fewer cells can be skipped, because stages may hold any value on land and are read from further away.
     min_skipped_fraction = 0.2 if stepper == "rk3" else 0.35
     assert min_skipped_fraction < (np.asarray(calls_of_step.flags(skip_land=True)) == 2).mean() < 0.7
     assert (np.asarray(calls_of_step.flags()) < 2).all()
     assert (np.asarray(calls_of_step.flags()) == 0).mean() > 0.05
-    skipping = run_chunks(config, 4, 3, **options)
+    with_skipping = run_chunks(config, 4, 3, **options)
     monkeypatch.setattr(calls.NativeCalls, "flags", lambda self, skip_land=False: original_flags(self))
-    without = run_chunks(config, 7, threads=1, **options)  # other threads, so JAX traces the patched flags
+    without_skipping = run_chunks(config, 7, threads=1, **options)  # with `threads`, JAX traces the patched flags
     monkeypatch.setattr(
         calls.NativeCalls, "flags", lambda self, skip_land=False: 0 * original_flags(self) + np.uint8(1)
     )
     near_land = run_chunks(config, 7, threads=2, **options)
-    for fields in zip(skipping, without, near_land, strict=True):
+    for fields in zip(with_skipping, without_skipping, near_land, strict=True):
         assert len({field.tobytes() for field in fields}) == 1
 
 
@@ -121,7 +121,7 @@ for row in ("ab3-arakawa_lamb-periodic-f_plane", "rk-weno-basin-sphere", "gfb-en
 
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.night
-@pytest.mark.usefixtures("quickly_compiled")
+@pytest.mark.usefixtures("quick_compilation_in_subprocesses")
 def test_native_step_reads_no_uninitialised_memory():
     """Results are the same if the C library fills new memory with bytes 0x7f (1e306) or 0xfe (-5e303)."""
     (bytes_1, *digests_1), (bytes_2, *digests_2) = (
@@ -151,15 +151,15 @@ def test_without_the_library_auto_chooses_xla_and_native_is_refused(monkeypatch,
 
 
 @pytest.mark.fault("on a machine with a GPU, the native step is refused although JAX_PLATFORMS=cpu")
-@pytest.mark.parametrize(("platforms", "native_step"), [("cpu", True), ("", False), ("cuda,cpu", False)])
+@pytest.mark.parametrize(("platforms", "is_available"), [("cpu", True), ("", False), ("cuda,cpu", False)])
 @needs_native_step
-def test_native_step_is_available_beside_a_gpu_if_jax_uses_the_cpu(monkeypatch, platforms, native_step):
+def test_native_step_is_available_beside_a_gpu_if_jax_uses_the_cpu(monkeypatch, platforms, is_available):
     monkeypatch.setattr(environment, "is_gpu_usable", lambda: True)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
-    assert (native.machine_unsupported_reason() == "") == native_step
+    assert (native.machine_unsupported_reason() == "") == is_available
 
 
-def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
+def test_error_of_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(native, "LIBRARY", tmp_path / "_step.so")
     native.LIBRARY.write_text("for another machine")
     with pytest.raises(ImportError, match=r"the native step cannot be used: .*_step.so.*; tools/build-native"):
@@ -167,8 +167,8 @@ def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
 
 
 def fake_build_info(monkeypatch, **changes):
-    other = native.load_foreign_calls()._replace(**changes)
-    monkeypatch.setattr(ffi_libraries, "load_library", lambda library: other)
+    library = native.load_foreign_calls()._replace(**changes)
+    monkeypatch.setattr(ffi_libraries, "load_library", lambda path: library)
 
 
 @pytest.mark.fault("a library built for another version of swmodel or a newer JAX")

@@ -27,7 +27,7 @@ NO_SLIP = {"physics__slip": "no"}
 BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
 TRACER, DYE = {"name": "tracer"}, {"name": "dye", "initial": 2.0, "diffusivity": 300.0}
 FIFTH_ORDER = {"physics__tracers": tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))}
-#: A sill under water across corners, a dike, and a gate that moves.
+#: A sill under water that crosses corners of cells, a dike, and a gate that moves.
 SILL = {"name": "sill", "line": ((8e3, 5e3, -20.0), (24e3, 20e3, -1.0), (36e3, 20e3, 0.3))}
 DIKE = {"name": "dike", "line": ((4e3, 10e3), (4e3, 25e3)), "crest": 5.0}
 GATE = {"name": "gate", "line": ((40e3, 0.0), (40e3, 30e3)), "gate": ((15.0, 1.0), (50.0, -40.0))}
@@ -36,7 +36,7 @@ RIVER = {"name": "in a cell", "x": 18.5e3, "y": 12e3, "discharge": 900.0, "trace
 WIDE_RIVER = {"name": "wide", "x": 30e3, "y": 22e3, "discharge": 5e3, "radius": 6e3}
 DRAIN = {"name": "drain", "x": 10e3, "y": 17e3, "discharge": -4e3}
 RIVERS = {"forcing__rivers": (RIVER, WIDE_RIVER, DRAIN), "physics__tracers": (TRACER,)}
-#: The same in the small cells of DRYING.
+#: The same rivers in the small cells of DRYING.
 SMALL_RIVERS = RIVERS | {
     "forcing__rivers": tuple(
         each | {"x": each["x"] / 80, "y": each["y"] / 83, "radius": 80.0 * ("radius" in each)}
@@ -65,9 +65,9 @@ TERM_OPTIONS = {
     "tracers of fifth order, sponge": FIFTH_ORDER | SPONGE,
     "rivers": RIVERS,
     "coefficients as fields": {},
-    "weather, garratt": {"in_time": True},
+    "weather, garratt": {"has_weather": True},
     "moving floor": {"has_moving_floor": True},
-    "weather, large_pond": {"in_time": True, "wind_drag__law": "large_pond"},
+    "weather, large_pond": {"has_weather": True, "wind_drag__law": "large_pond"},
     "barriers, no slip, biharmonic": BARRIERS | NO_SLIP | BIHARMONIC,
     "barriers, closures": BARRIERS
     | {"physics__smagorinsky": 0.15, "physics__leith": 1.0, "physics__zanna_bolton": 1.0, "physics__manning": 0.03},
@@ -100,32 +100,32 @@ class RecordedSteps:
         varying = self.setup.varying_params(self.records, self.block, self.padding, step)
         params = self.setup.params(self.block, self.padding, lambda *_: varying)
         self.kinds = kinds_of(grid, params)
-        given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
-        given |= stepper_weights(self.method, np.int32(step), self.dt)
-        given |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
-        return {name: self.with_nan_beyond(field, self.scheme.static_halo) for name, field in given.items()}
+        inputs = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
+        inputs |= stepper_weights(self.method, np.int32(step), self.dt)
+        inputs |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
+        return {name: self.with_nan_beyond(field, self.scheme.static_halo) for name, field in inputs.items()}
 
     def with_nan_beyond(self, field, halo: int):
         """A field with NaN farther than `halo` cells from the domain; numbers are unchanged."""
-        beyond = self.padding - halo
-        inner = tuple(slice(beyond, -beyond) if n > 1 else slice(None) for n in np.shape(field))
+        n_nan = self.padding - halo
+        inner = tuple(slice(n_nan, -n_nan) if n > 1 else slice(None) for n in np.shape(field))
         if max(np.shape(field), default=1) == 1 or field.dtype.kind != "f":
             return field
-        poisoned = np.full_like(field, np.nan)
-        poisoned[inner] = field[inner]
-        return poisoned
+        result = np.full_like(field, np.nan)
+        result[inner] = field[inner]
+        return result
 
-    def programs(self, step: int, given: dict):
+    def programs(self, step: int, inputs: dict):
         """The recorded passes of a step, and the values of its numbers."""
-        numbers = {name: given[name] for name in scalar_names(self.kinds)}
-        numbers |= {name: value for name, value in given.items() if name.startswith("weight")}
+        numbers = {name: inputs[name] for name in scalar_names(self.kinds)}
+        numbers |= {name: value for name, value in inputs.items() if name.startswith("weight")}
         tracing = Tracing(self.scheme, self.kinds, numbers, self.setup.dtype)
         return tracing.programs(self.method, np.asarray(step, np.int32)), tracing.graph.values
 
     def with_halo(self, field):
-        """A field with its halo; both axes are periodic, as masks close those that are not."""
-        around = zip(rows_and_columns(self.block, self.padding), self.setup.shape, strict=True)
-        rows, columns = (at % cells for at, cells in around)
+        """A field with a periodic halo on both axes, because masks close the axes that are not periodic."""
+        indices = zip(rows_and_columns(self.block, self.padding), self.setup.shape, strict=True)
+        rows, columns = (index % cells for index, cells in indices)
         return self.with_nan_beyond(field[np.ix_(rows, columns)], self.halo)
 
     def start(self) -> Carry:
@@ -138,14 +138,14 @@ class RecordedSteps:
         for step in range(carry.step, carry.step + steps):
             groups = zip(prefixes, (carry.state, *carry.memory), strict=True)
             fields = {prefix + name: field for prefix, group in groups for name, field in group._asdict().items()}
-            given = self.step_inputs(step)
-            programs, values = self.programs(step, given)
+            inputs = self.step_inputs(step)
+            programs, values = self.programs(step, inputs)
             for program in programs:
-                whole = {name: self.with_halo(field) for name, field in fields.items()}
+                padded = {name: self.with_halo(field) for name, field in fields.items()}
                 with np.errstate(all="ignore"):  # values on land, which no cell of water reads, may be invalid
-                    found = evaluate(program.outputs, given | whole, values, np)
-                shape = next(iter(whole.values())).shape
-                fields |= {name: np.broadcast_to(field, shape)[inner] for name, field in found.items()}
+                    outputs = evaluate(program.outputs, inputs | padded, values, np)
+                shape = next(iter(padded.values())).shape
+                fields |= {name: np.broadcast_to(field, shape)[inner] for name, field in outputs.items()}
             state, *memory = (type(carry.state)(*(fields[p + n] for n in carry.state._fields)) for p in prefixes)
             carry = Carry(state, tuple(memory), step + 1)
         return carry
@@ -154,11 +154,11 @@ class RecordedSteps:
 def assert_agrees(config, steps=2):
     """Recorded steps and reference agree to 1e-12, in float32 to 1e-5, of the largest value of each field."""
     reference, recorded = ReferenceModel(setup_of(config)), RecordedSteps(config)
-    truth = reference.advance(reference.start(), steps, config.time.dt).state
-    ours = recorded.advance(recorded.start(), steps).state
+    expected = reference.advance(reference.start(), steps, config.time.dt).state
+    state = recorded.advance(recorded.start(), steps).state
     bound = {"float64": 1e-12, "float32": 1e-5}[config.run.dtype]
-    assert {field.dtype for field in ours} == {np.dtype(config.run.dtype)}
-    assert_close(ours, truth, bound)
+    assert {field.dtype for field in state} == {np.dtype(config.run.dtype)}
+    assert_close(state, expected, bound)
 
 
 @pytest.mark.promise("the executor does not change the answer")
@@ -167,17 +167,17 @@ def assert_agrees(config, steps=2):
 @pytest.mark.parametrize("stepper", STEPPERS)
 def test_stepper_with_flux_agrees(stepper, flux, dtype):
     number = STEPPERS.index(stepper) + FLUXES.index(flux)
-    ring_y, ring_x = list(PERIODIC_YX.values())[number % 4]
+    periodic_y, periodic_x = list(PERIODIC_YX.values())[number % 4]
     options = {"run__dtype": dtype, "physics__slip": ("free", "no")[number // 2 % 2]}
     force = {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
-    options |= {"grid__periodic_y": ring_y, "grid__periodic_x": ring_x, **force}
+    options |= {"grid__periodic_y": periodic_y, "grid__periodic_x": periodic_x, **force}
     assert_agrees(configuration(7, 11, time__stepper=stepper, scheme__vorticity_flux=flux, **options), steps=4)
 
 
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize("option", [*({"scheme__vorticity_flux": flux} for flux in FLUXES), BIHARMONIC, FIFTH_ORDER])
 def test_declared_halo_is_not_wider_than_needed(option):
-    """Otherwise all cells beyond the halo are NaN; here also the outer row of the halo."""
+    """The other tests set all cells beyond the halo to NaN, this one also the outermost cells of the halo."""
     recorded = RecordedSteps(configuration(9, 11, random_fields(9, 11, land=0.0), grid__periodic_y=True, **option))
     assert np.isfinite(recorded.advance(recorded.start(), 1).state).all()
     recorded.halo -= 1
@@ -188,10 +188,10 @@ def test_declared_halo_is_not_wider_than_needed(option):
 @pytest.mark.parametrize("term", TERM_OPTIONS)
 @pytest.mark.parametrize("boundary", PERIODIC_YX)
 def test_term_with_boundary_agrees(boundary, term):
-    ring_y, ring_x = PERIODIC_YX[boundary]
-    ring_y = ring_y and term != "beta plane"  # f would jump at the periodic boundary
+    periodic_y, periodic_x = PERIODIC_YX[boundary]
+    periodic_y = periodic_y and term != "beta plane"  # because f would jump at the periodic boundary
     fields = random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(term, ()))
-    boundaries = {"grid__periodic_y": ring_y, "grid__periodic_x": ring_x}
+    boundaries = {"grid__periodic_y": periodic_y, "grid__periodic_x": periodic_x}
     assert_agrees(configuration(7, 11, fields, **boundaries, **TERM_OPTIONS[term]))
 
 
@@ -203,8 +203,8 @@ OPEN_BOUNDARY_OPTIONS = {
     | section("open_boundaries", constituents=("M2", "K1"), amplitude=(0.5, 0.2), phase=(70.0, -30.0))
     | {"tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
     "west, east": FIFTH_ORDER | SPONGE,
-    "south, east": section("open_boundaries", transport_y=3.0, constituents=("K1", "M2")) | {"outside": "fields"},
-    "west, north": section("open_boundaries", pressure=50.0, current_x=0.1) | {"in_time": True} | SPONGE,
+    "south, east": section("open_boundaries", transport_y=3.0, constituents=("K1", "M2")) | {"boundary_data": "fields"},
+    "west, north": section("open_boundaries", pressure=50.0, current_x=0.1) | {"has_weather": True} | SPONGE,
 }
 
 
@@ -215,7 +215,7 @@ OPEN_BOUNDARY_OPTIONS = {
 @pytest.mark.parametrize("sides", OPEN_BOUNDARY_OPTIONS)
 def test_open_boundaries_agree(sides, sphere):
     options, fields = dict(OPEN_BOUNDARY_OPTIONS[sides]), random_fields(7, 11)
-    if options.pop("outside", None):
+    if options.pop("boundary_data", None):
         tides = np.random.default_rng(2).random((3, 2, 2, 7, 11)) * np.reshape([1, 9, 9], (3, 1, 1, 1, 1))
         names = ("level", "transport_x", "transport_y")
         fields |= {f"boundary_tide_{name}": field for name, field in zip(names, tides, strict=True)}
@@ -228,7 +228,7 @@ SPHERE_OPTIONS = {
     "coefficients as fields": {"grid__periodic_x": False, **NO_SLIP},
     "closures as fields, no slip": {"grid__periodic_x": False, **NO_SLIP},
     "tide": {"time__stepper": "rk4", **TIDE},
-    "tide, own pole": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
+    "tide, rotated pole": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
     "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **TERM_OPTIONS["tracer, sponge"]},
     "tracers of fifth order": FIFTH_ORDER,
     "arakawa_lamb, f plane": {"scheme__vorticity_flux": "arakawa_lamb", "physics__f0": 1e-4, **BIHARMONIC, **NO_SLIP},
@@ -248,7 +248,7 @@ def test_sphere_agrees(option):
 
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
 def test_fields_that_are_constant_along_rows_agree(beta):
-    """Such fields are numbers and lines in the graph."""
+    """In the graph such fields are numbers, or have one value per row."""
     state = {name: random_fields(7, 11)[name] for name in ("eta", "u", "v")}
     assert_agrees(configuration(7, 11, state, physics__beta=beta, physics__linear_drag=1e-6, **BIHARMONIC))
 
@@ -260,14 +260,14 @@ def test_thin_domains_agree(size):
 
 SMALL_DIKE = {"name": "dike", "line": ((100.0, 0.0, 0.4), (100.0, 240.0, 1.2), (400.0, 300.0, -0.2))}
 SMALL_GATE = {"name": "gate", "line": ((250.0, 60.0), (450.0, 60.0)), "gate": ((3.0, 0.5), (18.0, -1.0))}
-#: Seas that flood and fall dry.
+#: Seas whose cells flood and fall dry.
 DRYING_OPTIONS = {
     "periodic": {"grid__periodic_y": True},
     "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
     "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
     "basin, rivers": {"grid__periodic_x": False, **SMALL_RIVERS},
-    "ground": random_case.INFILTRATION | FIFTH_ORDER,
-    "west, north; weather": {"grid__periodic_x": False, "in_time": True, "physics__manning": 0.03}
+    "infiltration, tracers of fifth order": random_case.INFILTRATION | FIFTH_ORDER,
+    "west, north; weather": {"grid__periodic_x": False, "has_weather": True, "physics__manning": 0.03}
     | section("open_boundaries", sides=("west", "north"), level=0.3, pressure=50.0, current_y=-0.1),
     "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
     "barriers, tracers of fifth order": FIFTH_ORDER | {"barriers__lines": (SMALL_DIKE, SMALL_GATE)},
@@ -284,8 +284,8 @@ def test_cells_that_flood_and_fall_dry_agree(option, dtype):
     options = (DRYING_SPHERE if "sphere" in option else DRYING) | {"run__dtype": dtype, "forcing__every": 7.0}
     config = configuration(7, 11, fields, **options | DRYING_OPTIONS[option])
     assert_agrees(config, steps=6)
-    reference, thin = ReferenceModel(setup_of(config)), config.drying.thickness
-    wet = [reference.advance(reference.start(), steps, config.time.dt).state.h > thin for steps in range(7)]
+    reference, thickness = ReferenceModel(setup_of(config)), config.drying.thickness
+    wet = [reference.advance(reference.start(), steps, config.time.dt).state.h > thickness for steps in range(7)]
     pairs = list(itertools.pairwise(wet))
     assert any((before & ~after).any() for before, after in pairs)
     assert any((after & ~before).any() for before, after in pairs)

@@ -1,4 +1,4 @@
-"""The NumPy reference conserves what its schemes promise; its solutions are exact, its steppers of their orders."""
+"""The NumPy reference: invariants of the schemes, rates of viscosity and sponge, and orders of the steppers."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from swmodel.executors.reference import ReferenceModel
 from swmodel.ocean.state import State
 from swmodel.setup.setup import setup_of
 
-#: Small domains with odd sizes and islands.
+#: A small domain with odd sizes.
 NY, NX = 9, 11
 
 
@@ -48,7 +48,7 @@ def assert_sum_is_zero(*terms, bound=1e-14):
 
 
 def changes_of_energy(state, rate, gravity, depth, area, area_u, area_v):
-    """The time derivatives of potential and kinetic energy over the density, by the derivatives of h, u and v."""
+    """The time derivatives of potential and kinetic energy over the density, from those of h, u and v (`rate`)."""
     (h, u, v), (dh, du, dv) = state, rate
     return (
         area * gravity * (h - depth) * dh,
@@ -113,22 +113,22 @@ def test_potential_enstrophy_is_conserved_or_dissipated(flux):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("along", ["u", "v"])
-@pytest.mark.parametrize("wall", ["periodic", "free", "no"])
-def test_viscous_decay(order, along, wall):
-    """cos ky (free slip), sin ky (no slip): du/dt = - nu K² u (- nu4 K⁴ u) with K = sin(k dy/2) / (dy/2)."""
-    cells, d, nu = 11, 0.7, 0.3
-    k = (2 if wall == "periodic" else 1) * np.pi / (cells * d)
-    profile = (np.sin if wall == "no" else np.cos)(k * d * (np.arange(cells) + 0.5))
-    physics = {"slip": "no" if wall == "no" else "free", ("viscosity", "biharmonic_viscosity")[order - 1]: nu}
-    grid = {"ny": cells, "nx": cells, "dy": d, "dx": d, "periodic_x": True, "periodic_y": True}
-    grid["periodic_y" if along == "u" else "periodic_x"] = wall == "periodic"
-    field = np.broadcast_to(profile[:, None] if along == "u" else profile, (cells, cells))
+@pytest.mark.parametrize("velocity", ["u", "v"])
+@pytest.mark.parametrize("boundary", ["periodic", "free", "no"])
+def test_viscosity_damps_waves_at_the_discrete_rate(order, velocity, boundary):
+    """For u = cos ky (sin ky without slip), du/dt = - nu K² u (or - nu4 K⁴ u) with K = sin(k dy/2) / (dy/2)."""
+    cells, dx, nu = 11, 0.7, 0.3
+    k = (2 if boundary == "periodic" else 1) * np.pi / (cells * dx)
+    profile = (np.sin if boundary == "no" else np.cos)(k * dx * (np.arange(cells) + 0.5))
+    physics = {"slip": "no" if boundary == "no" else "free", ("viscosity", "biharmonic_viscosity")[order - 1]: nu}
+    grid = {"ny": cells, "nx": cells, "dy": dx, "dx": dx, "periodic_x": True, "periodic_y": True}
+    grid["periodic_y" if velocity == "u" else "periodic_x"] = boundary == "periodic"
+    field = np.broadcast_to(profile[:, None] if velocity == "u" else profile, (cells, cells))
     zero = np.zeros_like(field)
-    state = State(zero + 1, field, zero) if along == "u" else State(zero + 1, zero, field)
-    tendency = getattr(make_reference(grid=grid, physics=physics).tendency(state), along)
-    decay = nu * (np.sin(k * d / 2) / (d / 2)) ** (2 * order)
-    np.testing.assert_allclose(tendency, -decay * field, rtol=0, atol=2e-14)
+    state = State(zero + 1, field, zero) if velocity == "u" else State(zero + 1, zero, field)
+    tendency = getattr(make_reference(grid=grid, physics=physics).tendency(state), velocity)
+    decay_rate = nu * (np.sin(k * dx / 2) / (dx / 2)) ** (2 * order)
+    np.testing.assert_allclose(tendency, -decay_rate * field, rtol=0, atol=2e-14)
 
 
 def test_sponge_rate_depends_on_distance_of_each_point():
@@ -145,27 +145,27 @@ def test_sponge_rate_depends_on_distance_of_each_point():
     np.testing.assert_allclose(du, -rate * (1 - 2 * dx / width) ** 2, rtol=1e-11)
 
 
-ORDER_OF_STEPPERS = [(stepper, {}, order) for stepper, order in {"ab3": 2, "rk3": 3, "rk4": 4, "gfb": 2}.items()]
-ORDER_OF_STEPPERS += [("ab2", {"ab2_epsilon": 0.0}, 2), ("ab2", {"ab2_epsilon": 0.1}, 1)]
-ORDER_OF_STEPPERS += [("leapfrog", {"robert_asselin": 0.0}, 2), ("leapfrog", {"robert_asselin": 0.2}, 1)]
+STEPPER_ORDERS = [(stepper, {}, order) for stepper, order in {"ab3": 2, "rk3": 3, "rk4": 4, "gfb": 2}.items()]
+STEPPER_ORDERS += [("ab2", {"ab2_epsilon": 0.0}, 2), ("ab2", {"ab2_epsilon": 0.1}, 1)]
+STEPPER_ORDERS += [("leapfrog", {"robert_asselin": 0.0}, 2), ("leapfrog", {"robert_asselin": 0.2}, 1)]
 
 
 def smooth_flow(stepper, **options):
-    """A nonlinear flow with drag, friction and coasts, smooth in time."""
+    """The reference of a nonlinear flow with drag, friction and coasts, smooth in time; and its initial state."""
     rng = np.random.default_rng(11)
     physics = {"gravity": 0.5, "f0": 1.0, "viscosity": 0.05, "quadratic_drag": 0.5}
     return make_reference(random_seabed(rng), physics=physics, time={"stepper": stepper} | options), random_state(rng)
 
 
-@pytest.mark.parametrize(("stepper", "options", "order"), ORDER_OF_STEPPERS)
+@pytest.mark.parametrize(("stepper", "options", "order"), STEPPER_ORDERS)
 @pytest.mark.slow
 def test_error_of_a_stepper_falls_with_its_order(stepper, options, order):
-    exact, state = smooth_flow("rk4")
-    end = exact.advance(exact.start(state), 256, 0.2 / 256).state
+    accurate, state = smooth_flow("rk4")
+    expected = accurate.advance(accurate.start(state), 256, 0.2 / 256).state
     reference, _ = smooth_flow(stepper, **options)
     errors = []
     for steps in (32, 64):
         carry = reference.advance(reference.start(state), steps, 0.2 / steps)
         assert carry.step == steps
-        errors.append(np.abs(carry.state.u - end.u).max())
+        errors.append(np.abs(carry.state.u - expected.u).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)

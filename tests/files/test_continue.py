@@ -22,43 +22,43 @@ from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 pytestmark = pytest.mark.slow
 
-UNDISTURBED_STEPS = (0, 7, 14, 21, 28)
+ALL_STEPS = (0, 7, 14, 21, 28)
 OUTPUTS = ("output.nc", "output.zarr")
 
 
 def file_contents(path):
     """Values, types, shapes, attributes and storage of all variables and the file, except for the history."""
     with open_netcdf_or_zarr(path) as file:
-        found = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
+        attributes = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
         if path.suffix == ".nc":
-            found |= {(name, "about"): str(variable) for name, variable in file.variables.items()}
+            attributes |= {(name, "about"): str(variable) for name, variable in file.variables.items()}
     if path.suffix == ".zarr":
         files = sorted(each.relative_to(path) for each in path.rglob("*"))
         values = {(name, "values"): each.tobytes() for name, each in read_variables(path).items()}
-        return found | values | {"documents": arrays.read_store_metadata(path)[1], "files": files}
+        return attributes | values | {"documents": arrays.read_store_metadata(path)[1], "files": files}
     with h5py.File(path, "r") as file:
-        stored = {name: (each.dtype, each.maxshape, each.chunks, each[...].tobytes()) for name, each in file.items()}
-        return found | stored
+        variables = {name: (each.dtype, each.maxshape, each.chunks, each[...].tobytes()) for name, each in file.items()}
+        return attributes | variables
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
-@pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
+@pytest.mark.fault("a store holds other values than the NetCDF file, or a run continues it on other blocks")
 @pytest.mark.parametrize("name", CLASS_OF_FILE)
 @pytest.mark.parametrize(
-    ("before", "kept", "after", "layouts"),
+    ("before", "last_kept", "after", "layouts"),
     [
         ((0, 7, 14, 17), 17, (21, 28), ((2, 1), (3, 1))),
         ((0, 7, 9), 8, (14, 21, 28), ((2, 2), (1, 3))),
-        *night_params((UNDISTURBED_STEPS, 28, (), ((1, 1), (2, 1))), ((0, 7), -1, UNDISTURBED_STEPS, ((3, 2), (1, 1)))),
+        *night_params((ALL_STEPS, 28, (), ((1, 1), (2, 1))), ((0, 7), -1, ALL_STEPS, ((3, 2), (1, 1)))),
     ],
 )
-def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, kept, after, layouts):
-    """Records up to a step that the uninterrupted run has, too, are kept; the run continues with another layout."""
+def test_continued_file_is_that_of_an_uninterrupted_run(tmp_path, name, before, last_kept, after, layouts):
+    """The run keeps records up to a step if the uninterrupted run has them, too, and continues with another layout."""
     config, paths = make_config(), [tmp_path / folder / name for folder in ("whole", "pieces")]
-    for path, steps in zip(paths, (UNDISTURBED_STEPS, before), strict=True):
+    for path, steps in zip(paths, (ALL_STEPS, before), strict=True):
         path.parent.mkdir()
         write_records(path, config, steps, layout=layouts[0])
-    keep = {step for step in UNDISTURBED_STEPS if step <= kept}
+    keep = {step for step in ALL_STEPS if step <= last_kept}
     write_records(paths[1], config, after, keep=keep.__contains__, layout=layouts[1])
     assert file_contents(paths[1]) == file_contents(paths[0])
     assert verdicts(paths[1]) == {name: "intact"}
@@ -78,7 +78,7 @@ def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatc
         assert file["time_bounds"][:].tolist() == [[0, 0], *([20 * step - 20, 20 * step] for step in range(1, 6))]
 
 
-def make_foreign(path):
+def turn_into_foreign_file(path):
     if path.suffix == ".zarr":
         attributes, documents = arrays.read_store_metadata(path)
         del attributes["configuration"]
@@ -100,22 +100,22 @@ def remove(path):
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
 @pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
 @pytest.mark.parametrize("name", CLASS_OF_FILE)
-@pytest.mark.parametrize("harm", [None, remove, truncate, make_foreign])
-def test_file_of_another_run_is_refused_on_all_ranks_and_left_unchanged(tmp_path, name, harm):
-    """If `harm` is None, the file is intact but from another run."""
+@pytest.mark.parametrize("damage", [None, remove, truncate, turn_into_foreign_file])
+def test_file_of_another_run_is_refused_on_all_ranks_and_left_unchanged(tmp_path, name, damage):
+    """If `damage` is None, the file is intact but from another run."""
     path, config, words = tmp_path / name, make_config(), "."
     write_records(path, config, (0, 7))
-    if harm:
-        harm(path)
+    if damage:
+        damage(path)
     else:
         config, words = make_config(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
     before = bytes_of_files(tmp_path)
 
-    def rank(transport):
+    def open_file(transport):
         with pytest.raises(FilesError, match=rf"{name} cannot be continued: .*{words}"):
             CLASS_OF_FILE[name](path, config, transport, keep=lambda step: True)
 
-    run_rank_threads(rank, (1, 2), NY, NX)
+    run_rank_threads(open_file, (1, 2), NY, NX)
     assert bytes_of_files(tmp_path) == before
 
 
@@ -134,15 +134,15 @@ def test_file_with_another_field_is_refused(tmp_path, name, field):
 
 
 @pytest.mark.fault("a file of an earlier version lacks a variable")
-@pytest.mark.parametrize(("name", "lacking"), [("output.nc", "linear_drag"), ("diagnostics.nc", "tracer")])
-def test_file_of_an_earlier_version_continues_without_a_variable(tmp_path, monkeypatch, name, lacking):
+@pytest.mark.parametrize(("name", "variable"), [("output.nc", "linear_drag"), ("diagnostics.nc", "tracer")])
+def test_file_of_an_earlier_version_continues_without_a_variable(tmp_path, monkeypatch, name, variable):
     path, config = tmp_path / name, make_config(physics__tracers=({"name": "tracer"},))
-    with monkeypatch.context() as before:
-        before.setattr("swmodel.files.output.domain_series.diagnostics_of_run", lambda *_: DIAGNOSTICS)
-        before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
+    with monkeypatch.context() as patch:
+        patch.setattr("swmodel.files.output.domain_series.diagnostics_of_run", lambda *_: DIAGNOSTICS)
+        patch.setattr("swmodel.files.output.static.COEFFICIENTS", {})
         write_records(path, config, (0, 7))
     write_records(path, config, (14,), keep=lambda step: True)
     with netCDF4.Dataset(path) as file:
         assert file["step"][:].tolist() == [0, 7, 14]
-        assert lacking not in file.variables
+        assert variable not in file.variables
     assert verdicts(path) == {name: "intact"}

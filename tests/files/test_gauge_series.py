@@ -1,4 +1,4 @@
-"""Observed series of gauges in the layouts of agencies and spreadsheets: the same levels and times, or the row."""
+"""Observed series of gauges have the same levels and times in all layouts; rows that cannot be read are named."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LEVEL = np.array([1.25, 0.5, -0.125, 2.0])
 
 
 def rows(template):
-    """A row for each time `t` and level, which is `m` in m, `cm` or `mm`."""
+    """A row for each time `t` and its level: `m` in m, `cm` in cm, `mm` in mm."""
     series = zip(TIMES.tolist(), LEVEL, strict=True)
     return [template.format(t=t, m=level, cm=100 * level, mm=1e3 * level) + "\n" for t, level in series]
 
@@ -51,7 +51,7 @@ def read_series(folder, text):
 
 @pytest.mark.parametrize("name", LAYOUTS)
 @pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", "\r\n")], ids=["plain", "BOM, CRLF"])
-def test_layouts_hold_the_same_series(tmp_path, name, start, end):
+def test_series_is_the_same_in_every_layout(tmp_path, name, start, end):
     series = read_series(tmp_path, start + LAYOUTS[name].replace("\n", end))
     assert series.layout == name
     assert (series.times == TIMES).all()
@@ -60,7 +60,7 @@ def test_layouts_hold_the_same_series(tmp_path, name, start, end):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
+def test_numbers_times_and_units_are_read_as_spreadsheets_write_them(tmp_path, name):
     series = read_series(tmp_path, VARIANTS[name])
     assert (series.times == TIMES).all()
     np.testing.assert_allclose(series.level, LEVEL * (0.3048 if name == "feet" else 1), rtol=0, atol=1e-12)

@@ -42,18 +42,18 @@ def land_masks():
     """{location: points without adjacent water}; the domain ends at walls in the south and in the north."""
     wet = np.pad(RANDOM_FIELDS["mask"], 1)
     wet[:, -1] = wet[:, 1]
-    here, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
-    near = {"centre": here, "u": here + east, "v": here + north, "corner": here + east + north + corner}
-    return {location: number == 0 for location, number in near.items()}
+    centre, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
+    n_wet = {"centre": centre, "u": centre + east, "v": centre + north, "corner": centre + east + north + corner}
+    return {location: number == 0 for location, number in n_wet.items()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["plane", *night_params("reduced gravity", "sphere")])
-def test_output_satisfies_cf_checker(path, tmp_path, request, which):
-    if which == "reduced gravity":
+@pytest.mark.parametrize("case", ["plane", *night_params("reduced gravity", "sphere")])
+def test_output_satisfies_cf_checker(path, tmp_path, request, case):
+    if case == "reduced gravity":
         path = tmp_path / "output.nc"
         write_records(path, make_config(physics__reduced_gravity=True, **OUTPUT_OPTIONS), STEPS)
-    assert_satisfies_cf(request.getfixturevalue("sphere") if which == "sphere" else path, which == "sphere")
+    assert_satisfies_cf(request.getfixturevalue("sphere") if case == "sphere" else path, case == "sphere")
 
 
 def test_fields_means_and_times_are_read_as_written(data):
@@ -69,7 +69,7 @@ def test_fields_means_and_times_are_read_as_written(data):
             missing = dry[location] | (mean and step == 0)
             expected = np.where(missing, np.nan, random_field(CONFIG, name, step))
             np.testing.assert_array_equal(data[name][record], expected)
-    axes = {name: set(found) for name, found in data.cf.axes.items()}
+    axes = {name: set(coordinates) for name, coordinates in data.cf.axes.items()}
     assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
 
 
@@ -83,28 +83,28 @@ def test_constant_fields_are_read_as_written(data):
 
 
 @pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
-@pytest.mark.parametrize("reduced", [False, True])
-def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduced):
-    options = {"physics__reduced_gravity": reduced, "output__means": ("eta", "sea_level")}
+@pytest.mark.parametrize("reduced_gravity", [False, True])
+def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduced_gravity):
+    options = {"physics__reduced_gravity": reduced_gravity, "output__means": ("eta", "sea_level")}
     write_records(tmp_path / "output.nc", make_config(**options), ())
     with netCDF4.Dataset(tmp_path / "output.nc") as data:
         assert data["sea_level_mean"].standard_name == "sea_surface_height_above_geoid"
-        assert ("interface" in data["eta_mean"].long_name) == reduced
-        assert ("thickness" in data["depth"].long_name) == reduced
+        assert ("interface" in data["eta_mean"].long_name) == reduced_gravity
+        assert ("thickness" in data["depth"].long_name) == reduced_gravity
         for name in ("eta_mean", "depth"):
-            assert ("standard_name" in data[name].ncattrs()) != reduced
+            assert ("standard_name" in data[name].ncattrs()) != reduced_gravity
 
 
-BAND = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 10, "grid.west": 20.0, "grid.south": 10.0}
-BAND |= {"grid.north": 60.0, "run.steps": 4, "output.every_steps": 2, "run.dtype": "float64", "time.dt": 60.0}
-BAND |= {"run.executor": "reference", "output.fields": ("h", "u", "v", "zeta", "eta"), "output.means": ("u",)}
+SPHERE_OPTIONS = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 10, "grid.west": 20.0, "grid.south": 10.0}
+SPHERE_OPTIONS |= {"grid.north": 60.0, "run.steps": 4, "output.every_steps": 2, "run.dtype": "float64", "time.dt": 60.0}
+SPHERE_OPTIONS |= {"run.executor": "reference", "output.fields": ("h", "u", "v", "zeta", "eta"), "output.means": ("u",)}
 
 
 def sphere_config():
     fields = dict(zip(("wind_x", "eta", "u"), np.random.default_rng(4).random((3, 10, 24)), strict=True))
     fields["mask"] = np.ones((10, 24))
     fields["mask"][3:6, 5:9] = 0
-    return load(type(case_with_fields(fields)), BAND, environ={})
+    return load(type(case_with_fields(fields)), SPHERE_OPTIONS, environ={})
 
 
 @pytest.fixture(scope="module")
@@ -133,23 +133,23 @@ def test_coordinates_are_longitudes_and_latitudes(sphere):
 
 
 def test_divergence_by_xgcm_conserves_mass(sphere):
-    data, lengths = xr.open_dataset(sphere), metrics(sphere_config().grid, range(10))
-    np.testing.assert_allclose(data.cell_area, np.broadcast_to(lengths["area"].centre, (10, 24)))
-    np.testing.assert_allclose(data.dx_c, lengths["dx"].centre[:, 0])
-    np.testing.assert_allclose(data.dx_f, lengths["dx"].v[:, 0])
-    sizes = {("X",): ["dx_c", "dx_f"], ("Y",): ["dy_c", "dy_f"], ("X", "Y"): ["cell_area"]}
-    grid = Grid(data, padding={"X": "periodic", "Y": "fill"}, metrics=sizes, autoparse_metadata=True)
+    data, sizes = xr.open_dataset(sphere), metrics(sphere_config().grid, range(10))
+    np.testing.assert_allclose(data.cell_area, np.broadcast_to(sizes["area"].centre, (10, 24)))
+    np.testing.assert_allclose(data.dx_c, sizes["dx"].centre[:, 0])
+    np.testing.assert_allclose(data.dx_f, sizes["dx"].v[:, 0])
+    metric_names = {("X",): ["dx_c", "dx_f"], ("Y",): ["dy_c", "dy_f"], ("X", "Y"): ["cell_area"]}
+    grid = Grid(data, padding={"X": "periodic", "Y": "fill"}, metrics=metric_names, autoparse_metadata=True)
     u, v, h = data.u.fillna(0), data.v.fillna(0), data.h.fillna(0)
-    across = grid.diff(u * grid.interp(h, "X") * data.dy_c, "X")
-    up = grid.diff(v * grid.interp(h, "Y", padding="fill") * data.dx_f, "Y")
-    content = (-(across + up) / data.cell_area).isel(time=1).where(data.mask == 1)
-    assert abs(float((content * data.cell_area).sum())) < 1e-9 * float((abs(content) * data.cell_area).sum())
+    outflow_x = grid.diff(u * grid.interp(h, "X") * data.dy_c, "X")
+    outflow_y = grid.diff(v * grid.interp(h, "Y", padding="fill") * data.dx_f, "Y")
+    tendency = (-(outflow_x + outflow_y) / data.cell_area).isel(time=1).where(data.mask == 1)
+    assert abs(float((tendency * data.cell_area).sum())) < 1e-9 * float((abs(tendency) * data.cell_area).sum())
 
 
 def test_stations_and_sections_are_in_degrees_and_metres():
     config = sphere_config()
-    west = station(config, (-10.0, 40.0))
-    assert (west.x, west.rows.tolist(), west.columns.tolist()) == (350.0, [5, 5, 6, 6], [21, 22, 21, 22])
+    gauge = station(config, (-10.0, 40.0))
+    assert (gauge.x, gauge.rows.tolist(), gauge.columns.tolist()) == (350.0, [5, 5, 6, 6], [21, 22, 21, 22])
     parallel, meridian = straight_section(config, "y", 30.0, 20.0, 65.0), straight_section(config, "x", 200.0)
     assert parallel.faces.lengths.sum() == pytest.approx(6371e3 * np.cos(np.radians(30)) * np.radians(45))
     assert meridian.faces.lengths.sum() == pytest.approx(6371e3 * np.radians(50))

@@ -1,4 +1,4 @@
-"""The step as a pure function: equal to the model's, under JAX's transformations."""
+"""The step as a pure function equals that of the model, also under JAX's transformations."""
 
 import jax
 import jax.numpy as jnp
@@ -32,52 +32,52 @@ def energy(carry):
     return jnp.sum(h * (u * u + v * v))
 
 
-def test_pure_step_is_that_of_model():
-    """It agrees to round-off with the step of any executor."""
+def test_pure_step_equals_step_of_model():
+    """States and memory of the stepper agree to round-off."""
     carry, static, step = make_functional()
     model = swmodel.Simulation(step.config)
     model.advance(STEPS)
-    found = jax.jit(advance_by_scan(step))(carry, static)
-    assert_close(found.state, model.state, 1e-12)
-    assert_close(found.memory, model.carry.memory, 1e-12)
-    assert [float(jnp.abs(field).max()) > 0 for field in found.state] == [True] * 3
+    final = jax.jit(advance_by_scan(step))(carry, static)
+    assert_close(final.state, model.state, 1e-12)
+    assert_close(final.memory, model.carry.memory, 1e-12)
+    assert [float(jnp.abs(field).max()) > 0 for field in final.state] == [True] * 3
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.parametrize(("every", "segment"), [*night_params((None, None)), (2, 3)])
-def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
+def test_trajectory_and_its_derivative_equal_those_of_single_steps(every, segment):
     carry, static, step = make_functional()
 
-    def go(carry, static):
+    def trajectory(carry, static):
         return step.trajectory(carry, static, STEPS, every=every, segment=segment)
 
-    jax.tree.map(np.testing.assert_array_equal, go(carry, static)[0], advance_by_scan(step)(carry, static))
-    ours, theirs = (
+    jax.tree.map(np.testing.assert_array_equal, trajectory(carry, static)[0], advance_by_scan(step)(carry, static))
+    gradient, gradient_by_scan = (
         jax.jit(jax.grad(lambda carry, static, f=f: energy(f(carry, static)), argnums=0))
-        for f in (lambda *inputs: go(*inputs)[0], advance_by_scan(step))
+        for f in (lambda *inputs: trajectory(*inputs)[0], advance_by_scan(step))
     )
-    assert_close(ours(carry, static), theirs(carry, static), 1e-12)
+    assert_close(gradient(carry, static), gradient_by_scan(carry, static), 1e-12)
     with pytest.raises(UsageError, match="divide"):
         step.trajectory(carry, static, STEPS, every=3)
     with pytest.raises(UsageError, match="segment"):
         step.trajectory(carry, static, STEPS, segment=0)
     if every:
-        last = jax.tree.map(lambda samples: samples[-1], go(carry, static)[1])
-        jax.tree.map(np.testing.assert_array_equal, last, go(carry, static)[0].state)
+        last = jax.tree.map(lambda samples: samples[-1], trajectory(carry, static)[1])
+        jax.tree.map(np.testing.assert_array_equal, last, trajectory(carry, static)[0].state)
     larger = jax.tree.map(lambda field: 1.01 * field, carry)
     batch = jax.tree.map(lambda *fields: jnp.stack(fields), carry, larger)
-    gradients = jax.vmap(ours, in_axes=(0, None))(batch, static)
-    assert_close(jax.tree.map(lambda field: field[1], gradients), ours(larger, static), 1e-12)
+    gradients = jax.vmap(gradient, in_axes=(0, None))(batch, static)
+    assert_close(jax.tree.map(lambda field: field[1], gradients), gradient(larger, static), 1e-12)
 
 
 @pytest.mark.night
-def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
-    """One term was inactive and has a wider stencil; sea level does not change, and the result is differentiable."""
-    changed = {"physics.depth": 450.0, "physics.biharmonic_viscosity": 1e9, "physics.quadratic_drag": 2e-3}
+def test_replacing_depth_and_coefficients_equals_a_new_configuration():
+    """One term was inactive and has a wider stencil. Sea level does not change; the result is differentiable."""
+    changes = {"physics.depth": 450.0, "physics.biharmonic_viscosity": 1e9, "physics.quadratic_drag": 2e-3}
     options = {"time__dt": 200.0, "scheme__vorticity_flux": "energy"}
     carry, static, step = make_functional(**options)
-    theirs = make_functional(**options, **{name.replace(".", "__"): value for name, value in changed.items()})
-    values = {name.removeprefix("physics."): value for name, value in changed.items()}
+    theirs = make_functional(**options, **{name.replace(".", "__"): value for name, value in changes.items()})
+    values = {name.removeprefix("physics."): value for name, value in changes.items()}
     depth = jnp.full(carry.state.h.shape, values.pop("depth"))
     ours = step.replace(carry, static, depth=depth, **values)
     assert ours.step.names == theirs.step.names
@@ -95,15 +95,15 @@ def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
     assert_close(slope, (loss(2e-3 + width) - loss(2e-3 - width)) / (2 * width), 1e-4)
 
 
-def test_pure_step_refuses_unknown_coefficients_and_fields_without_halo():
+def test_pure_step_refuses_unusable_coefficients_and_fields():
     carry, static, step = make_functional()
     field = jnp.ones((11, 14))
-    for wrong in ({"linear_dragg": 1.0}, {"quadratic_drag": 1.0}, {"gravity": field}, {"depth": field[1:]}):
-        with pytest.raises(UsageError, match=next(iter(wrong))):
-            step.with_values(static, **wrong)
+    for values in ({"linear_dragg": 1.0}, {"quadratic_drag": 1.0}, {"gravity": field}, {"depth": field[1:]}):
+        with pytest.raises(UsageError, match=next(iter(values))):
+            step.with_values(static, **values)
     for name in "wind_x", "wind_z":
         with pytest.raises(UsageError, match=name):
             step(carry, static._replace(params=static.params | {name: field}), 0)
-    changed = step.values(step.with_values(static, wind_x=field, linear_drag=2.0))
-    np.testing.assert_array_equal(changed["wind_x"], field)
-    assert changed["linear_drag"] == 2.0
+    new_values = step.values(step.with_values(static, wind_x=field, linear_drag=2.0))
+    np.testing.assert_array_equal(new_values["wind_x"], field)
+    assert new_values["linear_drag"] == 2.0

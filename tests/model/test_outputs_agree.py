@@ -1,6 +1,6 @@
-"""Numbers in two outputs are the same, however the weather and the clock divide a run into chunks.
+"""Values in several outputs agree, however weather records and the clock divide a run into chunks.
 
-The docs promise equal bits for `reference` and `native`, and for `xla` round-off between runs whose chunks differ.
+The docs promise equal bits for `reference` and `native`, and agreement to round-off for `xla` if chunks differ.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from swmodel.setup.tidal_analysis import harmonic_analysis
 
 pytestmark = pytest.mark.slow
 
-#: Steps between records, and the steps at which a run is interrupted; at the first of them a new record acts.
+#: Steps between records, and the steps at which a run is interrupted; the weather's record changes at step 13.
 OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
@@ -41,25 +41,27 @@ def load_file(folder, name):
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=" ".join)
 def runs(request, tmp_path_factory):
-    """A run with records of every step, one with few records, and what a function of `every` saw in the latter."""
+    """A run with records of every step, and one with few records, in which a function of `every` notes values."""
     executor, forcing = request.param
-    folder, seen = tmp_path_factory.mktemp("outputs"), {}
+    folder, noted_values = tmp_path_factory.mktemp("outputs"), {}
 
-    def look(model):
-        seen[model.step] = model.fields(["eta", "u", "zeta"]), model.dataset(["eta", "speed"]), model.diagnostics()
+    def note_values(model):
+        fields, dataset = model.fields(["eta", "u", "zeta"]), model.dataset(["eta", "speed"])
+        noted_values[model.step] = fields, dataset, model.diagnostics()
 
-    def made(every, **more):
-        given = {"run__executor": executor, "output__every_steps": every, "output__fields": FIELDS}
-        return swmodel.Simulation(make_config(forcing, folder, **given | more))
+    def simulation(interval, **options):
+        options |= {"run__executor": executor, "output__every_steps": interval, "output__fields": FIELDS}
+        return swmodel.Simulation(make_config(forcing, folder, **options))
 
-    each, few = made(1), made(OUTPUT_INTERVAL_STEPS, output__means=MEANS)
+    model = simulation(OUTPUT_INTERVAL_STEPS, output__means=MEANS)
+    model.every(f"{OUTPUT_INTERVAL_STEPS} steps", note_values)
     return SimpleNamespace(
-        each=load_file(run(each, folder / "each", [1]), "output.nc"),
-        folder=run(few, folder / "few", [50, 3, 17], {f"{OUTPUT_INTERVAL_STEPS} steps": look}),
-        records=load_file(folder / "few", "output.nc"),
-        config=few.config,
-        made=made,
-        seen=seen,
+        all_steps=load_file(run(simulation(1), folder / "all_steps", [1]), "output.nc"),
+        folder=run(model, folder / "run", [50, 3, 17]),
+        records=load_file(folder / "run", "output.nc"),
+        config=model.config,
+        simulation=simulation,
+        noted_values=noted_values,
         tolerance={"rtol": 1e-9, "atol": 1e-10} if executor == "xla" else {"rtol": 0, "atol": 0},
     )
 
@@ -78,33 +80,32 @@ def field_values(dataset):
 @pytest.mark.fault("gauges and largest speeds beside open boundaries show no current")
 def test_gauges_and_sections_have_fields_of_every_step(runs):
     """Records have the values of their steps; a section has those of every second step."""
-    each, records = runs.each, runs.records
+    all_steps, records = runs.all_steps, runs.records
     assert records.step.values.tolist() == [*range(0, STEPS, OUTPUT_INTERVAL_STEPS), STEPS]
     for name in FIELDS:
-        np.testing.assert_allclose(records[name], each[name][records.step.values], **runs.tolerance, err_msg=name)
-    found = load_file(runs.folder, "stations.nc")
-    places = make_gauges(setup_of(runs.config))
-    assert found.step.values.tolist() == list(range(STEPS + 1))
-    every_step = (each, slice(None), runs.tolerance["rtol"] == 0)
-    for fields, steps, exact in (every_step, (records, records.step.values, True)):
-        truth = places.values(values_at_points(field_values(fields), places.points), fields.step.values)
+        np.testing.assert_allclose(records[name], all_steps[name][records.step.values], **runs.tolerance, err_msg=name)
+    stations, gauges = load_file(runs.folder, "stations.nc"), make_gauges(setup_of(runs.config))
+    assert stations.step.values.tolist() == list(range(STEPS + 1))
+    cases = (all_steps, slice(None), runs.tolerance["rtol"] == 0), (records, records.step.values, True)
+    for fields, steps, is_exact in cases:
+        expected = gauges.values(values_at_points(field_values(fields), gauges.points), fields.step.values)
         for name in ("eta", "u", "v", "tracer"):
-            # NumPy computes the inflow through open boundaries for output.nc, the run's program that for the gauges.
-            tolerance = {"rtol": 0, "atol": 0} if exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
-            np.testing.assert_allclose(found[name][steps], truth[name], **tolerance, err_msg=name)
-    np.testing.assert_array_equal(found.eta[records.step.values, 0], records.eta[:, 1, 3])  # on a centre
-    assert float(found.eta.std("time").min()) > 1e-3
-    assert float(abs(found.u[1:, 1]).max()) > 1e-3  # within a cell of the open boundary
-    found = load_file(runs.folder, "sections.nc")
-    places = make_cross_sections(setup_of(runs.config))
-    assert found.step.values.tolist() == [*range(0, STEPS, 2), STEPS]
-    truth = places.values(values_at_points(field_values(runs.each), places.points), runs.each.step.values)["transport"]
-    np.testing.assert_allclose(found.transport, truth[found.step.values], rtol=runs.tolerance["rtol"])
-    assert float(abs(found.transport).min()) > 0
+            # NumPy computes the inflow through open boundaries for output.nc, and the run's program that for gauges.
+            tolerance = {"rtol": 0, "atol": 0} if is_exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
+            np.testing.assert_allclose(stations[name][steps], expected[name], **tolerance, err_msg=name)
+    np.testing.assert_array_equal(stations.eta[records.step.values, 0], records.eta[:, 1, 3])  # at a cell's centre
+    assert float(stations.eta.std("time").min()) > 1e-3
+    assert float(abs(stations.u[1:, 1]).max()) > 1e-3  # within a cell of the open boundary
+    series, sections = load_file(runs.folder, "sections.nc"), make_cross_sections(setup_of(runs.config))
+    assert series.step.values.tolist() == [*range(0, STEPS, 2), STEPS]
+    values = values_at_points(field_values(all_steps), sections.points)
+    expected = sections.values(values, all_steps.step.values)["transport"]
+    np.testing.assert_allclose(series.transport, expected[series.step.values], rtol=runs.tolerance["rtol"])
+    assert float(abs(series.transport).min()) > 0
 
 
 @pytest.mark.fault("values that nobody recorded are written as data")
-def test_steps_without_record_are_no_values_of_gauges(tmp_path):
+def test_series_that_lacks_steps_is_refused(tmp_path):
     model = swmodel.Simulation(make_config("constant", tmp_path, run__executor="reference"))
     with model.results(tmp_path) as results:
         results.write()
@@ -115,63 +116,62 @@ def test_steps_without_record_are_no_values_of_gauges(tmp_path):
 
 @pytest.mark.fault("largest values, their times or arrivals miss a step")
 def test_largest_values_and_arrivals_are_those_of_all_steps(runs):
-    """Their times are those at which they were reached first. The speed comes from another program."""
+    """Their times are those at which they were first reached. The speed, from another program, agrees to round-off."""
     dt = runs.config.time.dt
     for number, step in enumerate(runs.records.step.values):
         record = runs.records.isel(time=number)
         for name in ("eta", "speed"):
             tolerance = runs.tolerance if name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
-            there = runs.each[name].values[: step + 1]
-            most = there.max(axis=0)
-            np.testing.assert_allclose(record[f"{name}_max"], most, **tolerance)
-            wet = np.isfinite(most)
+            values = runs.all_steps[name].values[: step + 1]
+            largest = values.max(axis=0)
+            np.testing.assert_allclose(record[f"{name}_max"], largest, **tolerance)
+            wet = np.isfinite(largest)
             steps = np.rint(record[f"{name}_max_time"].values[wet] / dt).astype(int)
-            np.testing.assert_allclose(there[:, wet][steps, np.arange(wet.sum())], most[wet], **tolerance)
+            np.testing.assert_allclose(values[:, wet][steps, np.arange(wet.sum())], largest[wet], **tolerance)
             if not tolerance["rtol"]:
-                np.testing.assert_array_equal(steps, there[:, wet].argmax(axis=0))
-        high = np.abs(runs.each.eta.values[: step + 1]) >= runs.config.output.arrival
-        expected = np.where(high.any(axis=0), high.argmax(axis=0) * dt, np.nan)
+                np.testing.assert_array_equal(steps, values[:, wet].argmax(axis=0))
+        is_high = np.abs(runs.all_steps.eta.values[: step + 1]) >= runs.config.output.arrival
+        expected = np.where(is_high.any(axis=0), is_high.argmax(axis=0) * dt, np.nan)
         np.testing.assert_array_equal(record.eta_arrival, expected)
 
 
 @pytest.mark.fault("harmonic constants are not those of the fields")
-def test_constants_of_tides_are_those_of_fields(runs):
-    series = harmonic_analysis(runs.config)
-    found = load_file(runs.folder, "harmonics.nc")
+def test_harmonic_constants_are_those_of_fields(runs):
+    series, harmonics = harmonic_analysis(runs.config), load_file(runs.folder, "harmonics.nc")
     steps, (tide,) = np.array(series.steps), series.constituents
     phase = 2 * np.pi * steps * runs.config.time.dt / tide.period + tide.phase
     wave = tide.nodal_factor * np.exp(1j * phase)
     basis = np.stack([np.ones(len(steps)), wave.real, wave.imag], axis=1)
     for name in ("eta", "u", "v"):
-        values = runs.each[name].values[steps].reshape(len(steps), -1)
+        values = runs.all_steps[name].values[steps].reshape(len(steps), -1)
         mean, cosine, sine = np.linalg.lstsq(basis, np.nan_to_num(values))[0].reshape(3, NY, NX)
-        (ours,) = (found[f"{name}_amplitude"] * np.exp(1j * np.radians(found[f"{name}_phase"]))).values
-        there = np.isfinite(ours)
-        np.testing.assert_allclose(ours[there], (cosine + 1j * sine)[there], atol=1e-10)
-        np.testing.assert_allclose(found[f"{name}_mean"].values[there], mean[there], atol=1e-10)
+        (constants,) = (harmonics[f"{name}_amplitude"] * np.exp(1j * np.radians(harmonics[f"{name}_phase"]))).values
+        is_wet = np.isfinite(constants)
+        np.testing.assert_allclose(constants[is_wet], (cosine + 1j * sine)[is_wet], atol=1e-10)
+        np.testing.assert_allclose(harmonics[f"{name}_mean"].values[is_wet], mean[is_wet], atol=1e-10)
 
 
 @pytest.mark.fault("a function of `every`, or `dataset()`, gets other numbers than the files have")
 def test_functions_called_at_intervals_get_the_written_fields(runs):
-    numbers = load_file(runs.folder, "diagnostics.nc")
-    assert sorted(runs.seen) == list(range(OUTPUT_INTERVAL_STEPS, STEPS, OUTPUT_INTERVAL_STEPS))
-    for step, (fields, dataset, diagnostics) in runs.seen.items():
+    series = load_file(runs.folder, "diagnostics.nc")
+    assert sorted(runs.noted_values) == list(range(OUTPUT_INTERVAL_STEPS, STEPS, OUTPUT_INTERVAL_STEPS))
+    for step, (fields, dataset, diagnostics) in runs.noted_values.items():
         record = runs.records.isel(time=step // OUTPUT_INTERVAL_STEPS)
         for name, values in fields.items():
-            there = np.isfinite(record[name].values)
-            np.testing.assert_array_equal(values[there], record[name].values[there], err_msg=name)
+            is_wet = np.isfinite(record[name].values)
+            np.testing.assert_array_equal(values[is_wet], record[name].values[is_wet], err_msg=name)
         for name in ("eta", "speed"):
             np.testing.assert_array_equal(dataset[name], record[name], err_msg=name)
-        for name, number in diagnostics.items():
-            assert number == numbers[name].values[step // OUTPUT_INTERVAL_STEPS], name
+        for name, value in diagnostics.items():
+            assert value == series[name].values[step // OUTPUT_INTERVAL_STEPS], name
 
 
 def test_means_are_those_of_steps(runs):
-    found = runs.records
-    for name, number in itertools.product(MEANS, range(1, len(found.step))):
-        first, last = found.step.values[number - 1 : number + 1]
-        expected = runs.each[name][first + 1 : last + 1].mean("time")
-        np.testing.assert_allclose(found[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
+    records = runs.records
+    for name, number in itertools.product(MEANS, range(1, len(records.step))):
+        first, last = records.step.values[number - 1 : number + 1]
+        expected = runs.all_steps[name][first + 1 : last + 1].mean("time")
+        np.testing.assert_allclose(records[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.fault("a run that is interrupted while the weather varies has other series, sums or largest values")
@@ -179,11 +179,11 @@ def test_means_are_those_of_steps(runs):
 @pytest.mark.night
 @pytest.mark.parametrize("stops", [(), INTERRUPTION_STEPS], ids=["other chunks", "interrupted"])
 def test_other_chunks_and_interruptions_leave_same_values(runs, tmp_path, monkeypatch, stops):
-    model, folder = runs.made(OUTPUT_INTERVAL_STEPS, output__means=MEANS), tmp_path / "run"
+    model, folder = runs.simulation(OUTPUT_INTERVAL_STEPS, output__means=MEANS), tmp_path / "run"
     for stop, chunks in zip(stops, ([50], [3]), strict=False):
-        late = lambda self, transport, failed, now=model, stop=stop: "hand" if now.step >= stop else None  # noqa: E731
+        reason = lambda *_, model=model, stop=stop: "hand" if model.step >= stop else None  # noqa: E731
         with monkeypatch.context() as patch:
-            patch.setattr(loop.StopRequests, "reason", late)
+            patch.setattr(loop.StopRequests, "reason", reason)
             with pytest.raises(Stopped):
                 run(model, folder, chunks)
         assert stop <= model.step < STEPS
@@ -206,19 +206,19 @@ def test_derivatives_and_assimilation_observe_the_series(tmp_path):
     model = swmodel.Simulation(config)
     folder, config, (lon, lat), dt = run(model, tmp_path / "run", [50]), model.config, STATIONS[2], model.dt
     names = [*(f"eta:gauge {n}" for n in range(len(STATIONS))), "transport:slant", "transport:south"]
-    sought = [parse_quantity(name, config) for name in names]
-    numbers, steps = (each.ravel() for each in np.mgrid[:3, : STEPS + 1])
-    constant = (np.full(len(steps), value) for value in (lon, lat, np.nan, 1.0, ""))
-    observed = make_operator(Observations(numbers, steps * dt, *constant), config, model.block, 1)
+    quantities = [parse_quantity(name, config) for name in names]
+    fields, steps = (each.ravel() for each in np.mgrid[:3, : STEPS + 1])
+    constants = (np.full(len(steps), value) for value in (lon, lat, np.nan, 1.0, ""))
+    operator = make_operator(Observations(fields, steps * dt, *constants), config, model.block, 1)
 
     def observe(view, k):
-        return [each.observe(view, k) for each in sought], observed.observe(view, k)
+        return [quantity.observe(view, k) for quantity in quantities], operator.observe(view, k)
 
     problem = Problem(config, "eta", observe, every=1)
-    places, points = problem.series(problem.first_guess())
+    series, observations = problem.series(problem.first_guess())
     stations, sections = load_file(folder, "stations.nc"), load_file(folder, "sections.nc")
-    np.testing.assert_allclose(np.stack(places[:4], axis=1), stations.eta, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(np.stack(places[4:], axis=1), sections.transport, rtol=1e-9)
-    values = observed.collect(np.asarray(points)).reshape(3, -1)
+    np.testing.assert_allclose(np.stack(series[:4], axis=1), stations.eta, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(np.stack(series[4:], axis=1), sections.transport, rtol=1e-9)
+    values = operator.collect(np.asarray(observations)).reshape(3, -1)
     for name, ours in zip(("eta", "u", "v"), values, strict=True):
         np.testing.assert_allclose(ours, stations[name][:, 2], rtol=0, atol=1e-11, err_msg=name)

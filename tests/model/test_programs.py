@@ -32,16 +32,16 @@ def test_second_run_compiles_nothing(tmp_path, executor):
     """A run from a restart file compiles nothing either; the time step is not part of the program."""
     rows = 11 + list(EXECUTORS).index(executor)  # a grid that no other test has
 
-    def runs(dt):
+    def run_and_restart(dt):
         model = swmodel.Simulation(load(**{"run.executor": executor, "grid.ny": rows, "time.dt": dt}))
         use_all_programs(model)
         model.write_restart(tmp_path / "restart.nc")
         use_all_programs(swmodel.Simulation.from_restart(tmp_path / "restart.nc"))
 
     with record_compilations() as first:
-        runs(20.0)
+        run_and_restart(20.0)
     with record_compilations() as second:
-        runs(10.0)
+        run_and_restart(10.0)
     assert first.count("jit(loop)") == (executor != "reference")
     assert first.count("jit(update)") == 1
     assert second == []
@@ -51,12 +51,12 @@ def test_second_run_compiles_nothing(tmp_path, executor):
 def test_cached_programs_hold_no_reference_to_run_or_arrays():
     use_all_programs(swmodel.Simulation(load()))
     gc.collect()
-    arrays = len(jax.live_arrays())
+    n_arrays = len(jax.live_arrays())
     model = swmodel.Simulation(load())
     use_all_programs(model)
-    gone = weakref.ref(model)
-    assert len(jax.live_arrays()) > arrays
+    reference = weakref.ref(model)
+    assert len(jax.live_arrays()) > n_arrays
     del model
     gc.collect()
-    assert gone() is None
-    assert len(jax.live_arrays()) == arrays
+    assert reference() is None
+    assert len(jax.live_arrays()) == n_arrays

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from support.command import invoke_swmodel
 from support.restarts import assert_same_run
-from support.restarts import simulation as short
+from support.restarts import simulation as short_simulation
 from support.stepping import has_same_bits
 
 import swmodel
@@ -33,19 +33,19 @@ def simulation(fields=None, **options):
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
-def test_assignments_without_effect_are_refused(tmp_path):
+def test_assignments_without_effect_and_unknown_names_are_refused(tmp_path):
     model = simulation()
     for name in ("config", "dt", "step", "viscosity"):
         with pytest.raises(UsageError, match=name):
             setattr(model, name, 3)
     with pytest.raises(ValueError, match="read-only"):
         model.state.h[0, 0] = 77.0
-    for wrong in (None, model.state, model.carry._replace(memory=()), simulation(grid__nx=16).carry):
+    for carry in (None, model.state, model.carry._replace(memory=()), simulation(grid__nx=16).carry):
         with pytest.raises(UsageError, match="shapes"):
-            model.carry = wrong
-    for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
+            model.carry = carry
+    for get_fields in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
         with pytest.raises(UsageError, match=f"nope; .* {', '.join(derived_names(model.scheme))}$"):
-            ask("nope")
+            get_fields("nope")
     with pytest.raises(UsageError, match="Config"):
         swmodel.Simulation({"grid.nx": 3})
 
@@ -56,10 +56,11 @@ def test_layout_for_more_processes_raises_an_error():
         connect("mpi", (4, 1), 12, 12)
 
 
-def steps_called(model, interval):
-    found = []
-    model.every(interval, lambda model: found.append(model.step))
-    return found
+def register_function(model, interval):
+    """Register a function that notes the steps at which it is called; returns the list of these steps."""
+    steps = []
+    model.every(interval, lambda model: steps.append(model.step))
+    return steps
 
 
 @pytest.mark.fault("a function of `every` is called twice where `run` follows `advance`")
@@ -68,15 +69,15 @@ def steps_called(model, interval):
     [("5 steps", [5, 10, 15, 20]), ("1 min", [6, 12, 18]), (35.0, [4, 7, 11, 14, 18]), (np.float32(100), [10, 20])],
 )
 def test_functions_are_called_at_multiples_of_interval(tmp_path, interval, steps):
-    models = at_once, in_parts, run, advanced = [simulation() for _ in range(4)]
-    found = [steps_called(model, interval) for model in models]
-    at_once.advance(20)
-    for part in (1, 6, 0, 3, 10):
-        in_parts.advance(part)
+    models = one_call, several_calls, run, run_after_call = [simulation() for _ in range(4)]
+    steps_of_calls = [register_function(model, interval) for model in models]
+    one_call.advance(20)
+    for n_steps in (1, 6, 0, 3, 10):
+        several_calls.advance(n_steps)
     run.run(tmp_path / "run")
-    advanced.advance(6 if interval == "1 min" else 10)  # a step at which most are due
-    advanced.run(tmp_path / "advanced")
-    assert found == [steps] * 4
+    run_after_call.advance(6 if interval == "1 min" else 10)  # except for 35.0, the function is called at this step
+    run_after_call.run(tmp_path / "run_after_call")
+    assert steps_of_calls == [steps] * 4
 
 
 @pytest.mark.fault("an interval of `every` below a step, or an object that is no function")
@@ -88,26 +89,26 @@ def test_every_refuses_unusable_intervals_and_functions():
             model.every(interval, print)
     with pytest.raises(UsageError, match=r"every\(.*'print'"):
         model.every("6 h", "print")
-    model.advance(3)  # calls nothing
+    model.advance(3)  # calls no function
 
 
-#: Lengths that are refused by their value, or by the largest number of steps.
-REFUSED = [{"until": 39.0}, {"until": "soon"}, {"days": -1}, {"days": float("nan")}, {"steps": 2.5}, {"steps": True}]
-REFUSED += [{"steps": 3, "days": 1}, {"days": 1e9}, {"steps": 2**31}]
+#: Arguments that `advance` refuses: an unusable value, too many arguments, or too many steps.
+REFUSED_ARGUMENTS = [{"until": 39.0}, {"until": "soon"}, {"days": -1}, {"days": float("nan")}, {"steps": 2.5}]
+REFUSED_ARGUMENTS += [{"steps": True}, {"steps": 3, "days": 1}, {"days": 1e9}, {"steps": 2**31}]
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 def test_advance_takes_steps_and_times_or_changes_nothing():
-    for asked, step in (({"days": 100 / 86400}, 15), ({"until": "2 min"}, 12), ({"until": 50}, 5)):
+    for arguments, step in (({"days": 100 / 86400}, 15), ({"until": "2 min"}, 12), ({"until": 50}, 5)):
         model = simulation()
         model.advance(5)
-        model.advance(**asked)
+        model.advance(**arguments)
         assert model.step == step
-    for asked in REFUSED:
-        (value, *rest) = asked.values()
-        words = "steps, days and until" if rest else "2147483642" if value in (1e9, 2**31) else value
+    for arguments in REFUSED_ARGUMENTS:
+        (value, *others) = arguments.values()
+        words = "steps, days and until" if others else "2147483642" if value in (1e9, 2**31) else value
         with pytest.raises(UsageError, match=f"^advance.*{words}"):
-            model.advance(**asked)
+            model.advance(**arguments)
         assert model.step == int(model.carry.step) == 5
 
 
@@ -118,22 +119,22 @@ def failing_function(model):
 
 @pytest.mark.fault("a function of `every` raises, on one process or on all")
 def test_function_that_fails_stops_run_which_can_be_resumed(tmp_path):
-    model, called = simulation(restart__every_steps=7), []
+    model, steps = simulation(restart__every_steps=7), []
     model.every("5 steps", failing_function)
-    model.every("5 steps", lambda model: called.append(model.step))
+    model.every("5 steps", lambda model: steps.append(model.step))
     words = r"test_simulation.py:\d+: failing_function, called every 5 steps: ZeroDivisionError: nothing to divide by"
-    with pytest.raises(Stopped, match=rf"{words}.* at step 10 ") as caught:
+    with pytest.raises(Stopped, match=rf"{words}.* at step 10 ") as error:
         model.run(tmp_path / "run")
-    assert exit_code(caught.value) == 75
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    assert called == [5]
+    assert exit_code(error.value) == 75
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+    assert steps == [5]
     status = read_status(tmp_path / "run")
     assert (status["state"], status["steps"]) == ("stopped", 10)
-    again = swmodel.Simulation.resume(tmp_path / "run")
-    again.every("5 steps", failing_function)
-    again.every("5 steps", lambda model: called.append(model.step))
-    again.run(tmp_path / "run")
-    assert called == [5, 15, 20]
+    resumed_model = swmodel.Simulation.resume(tmp_path / "run")
+    resumed_model.every("5 steps", failing_function)
+    resumed_model.every("5 steps", lambda model: steps.append(model.step))
+    resumed_model.run(tmp_path / "run")
+    assert steps == [5, 15, 20]
     simulation(restart__every_steps=7).run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 20)
 
@@ -167,34 +168,35 @@ def run_with_function(tmp_path_factory):
 def test_run_does_not_continue_without_its_functions(run_with_function, tmp_path):
     """Commands have no functions; a script must add them again, even if it has saved the model in between."""
     folder = run_with_function
-    for line in (["resume", folder, "--steps", 20], ["run", folder / "config.toml", "-o", tmp_path / "again"]):
-        done = invoke_swmodel(*line)
-        assert (done.exit_code, done.output.count("raise_sea_level every 60.0 s")) == (2, 1), done.output
+    for command in (["resume", folder, "--steps", 20], ["run", folder / "config.toml", "-o", tmp_path / "again"]):
+        result = invoke_swmodel(*command)
+        assert (result.exit_code, result.output.count("raise_sea_level every 60.0 s")) == (2, 1), result.output
     longer, newest = {"run.steps": 20}, folder / "restart" / "step-0000000010.nc"
-    model, other = (swmodel.Simulation.resume(folder, longer) for _ in range(2))
+    model, changed_model = (swmodel.Simulation.resume(folder, longer) for _ in range(2))
     model.write_restart(tmp_path / "saved.nc")
-    saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
-    other.every("2 min", raise_sea_level)
-    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # its configuration contains no function
-    for go_on, given in ((model.run, folder), (saved.advance, 1), (other.advance, 1), (anew.run, folder)):
+    saved_model = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
+    changed_model.every("2 min", raise_sea_level)
+    new_model = swmodel.Simulation("jet", SMALL, restart=newest)  # its configuration contains no function
+    calls = (model.run, folder), (saved_model.advance, 1), (changed_model.advance, 1), (new_model.run, folder)
+    for continue_run, argument in calls:
         with pytest.raises(UsageError, match=r"raise_sea_level every 60.0 s"):
-            go_on(given)
+            continue_run(argument)
     assert read_status(folder)["steps"] == 10
 
 
 @pytest.mark.fault("functions of `every` are lost when a run continues")
 def test_run_continues_with_functions_registered_again_or_dropped(run_with_function, tmp_path):
     shutil.copytree(run_with_function, tmp_path / "run")
-    whole = simulation()
-    whole.every("1 min", raise_sea_level)
-    whole.advance(20)
-    again = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
-    again.every(60, raise_sea_level)
-    again.run(tmp_path / "run")
-    assert has_same_bits(again.state, whole.state)
-    for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
-        done = invoke_swmodel("resume", tmp_path / "run", "--steps", steps, *more)
-        assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
+    uninterrupted_model = simulation()
+    uninterrupted_model.every("1 min", raise_sea_level)
+    uninterrupted_model.advance(20)
+    resumed_model = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
+    resumed_model.every(60, raise_sea_level)
+    resumed_model.run(tmp_path / "run")
+    assert has_same_bits(resumed_model.state, uninterrupted_model.state)
+    for steps, extra_options in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
+        result = invoke_swmodel("resume", tmp_path / "run", "--steps", steps, *extra_options)
+        assert result.exit_code == (2 if steps == 21 and not extra_options else 0), result.output
 
 
 def gaussian_bump(at):
@@ -207,9 +209,9 @@ def with_tracer(fields=None, **options):
 
 @pytest.mark.parametrize("stepper", ["leapfrog", "gfb"])
 def test_set_before_the_first_step_equals_initial_fields(stepper):
-    given = {"eta": gaussian_bump, "u": np.linspace(0, 1, 9)[:, None], "tracer": 3.0}
-    ours, theirs = with_tracer(time__stepper=stepper), with_tracer(given, time__stepper=stepper)
-    ours.set(**given)
+    fields = {"eta": gaussian_bump, "u": np.linspace(0, 1, 9)[:, None], "tracer": 3.0}
+    ours, theirs = with_tracer(time__stepper=stepper), with_tracer(fields, time__stepper=stepper)
+    ours.set(**fields)
     assert has_same_bits(ours.state, theirs.state)
     for model in (ours, theirs):
         model.advance(4)
@@ -246,20 +248,20 @@ def test_set_changes_older_state_of_leapfrog():
 def test_set_refuses_unusable_fields_and_changes_nothing():
     model = with_tracer()
     before = model.state
-    for given, words in (
+    for fields, words in (
         ({"depth": 3.0}, "depth"), ({"etta": 3.0}, "etta: .* eta, u, v, tracer"),
         ({"eta": np.zeros((3, 3))}, r"eta has shape \(3, 3\)"), ({"eta": np.nan}, "eta.*row 0, column 0"),
         ({"eta": -1e3}, "-900 m"),
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=words):
-            model.set(**given)
+            model.set(**fields)
         assert has_same_bits(model.state, before)
 
 
 def with_value(state, name, value, place):
-    changed = np.array(getattr(state, name))
-    changed[place] = value
-    return state._replace(**{name: changed})
+    field = np.array(getattr(state, name))
+    field[place] = value
+    return state._replace(**{name: field})
 
 
 @pytest.mark.fault("a state from Python is not finite, or has no water")
@@ -268,12 +270,12 @@ def test_unusable_state_is_refused_and_changes_nothing():
     model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference"})
     before, wet = model.state, model.dataset("mask").mask.values > 0
     land, (row, column) = tuple(np.argwhere(~wet)[0]), np.argwhere(wet)[7]
-    wrong = [(None, "needs a State of h, u, v"), (before._replace(u=before.u[1:]), r"u is float64 \(19, 30\)")]
-    wrong += [(before._replace(u=before.u.astype("float32")), "u is float32")]
+    states = [(None, "needs a State of h, u, v"), (before._replace(u=before.u[1:]), r"u is float64 \(19, 30\)")]
+    states += [(before._replace(u=before.u.astype("float32")), "u is float32")]
     for name, value in [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0)]:
         state = with_value(before, name, value, (row, column))
-        wrong.append((state, f"{name} .* is {value} at row {row}, column {column}$"))
-    for state, words in wrong:
+        states.append((state, f"{name} .* is {value} at row {row}, column {column}$"))
+    for state, words in states:
         with pytest.raises(UsageError, match=rf"^Simulation.state: .*{words}"):
             model.state = state
         assert has_same_bits(model.state, before)
@@ -283,21 +285,21 @@ def test_unusable_state_is_refused_and_changes_nothing():
 
 
 def test_dataset_equals_file(tmp_path):
-    """At the end of a run around an island."""
+    """They are compared at the end of a run around an island."""
     names = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
     options = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": names}
     model = swmodel.Simulation("rest", options, fields={"wind_x": 0.1})
     model.run(tmp_path / "rest")
-    stored = xr.load_dataset(tmp_path / "rest" / "output.nc").isel(time=-1)
-    found = model.dataset([*names, "depth", "mask", "f", "wind_x"])
-    for name, ours in found.variables.items():
-        theirs = stored[name]
-        assert ours.dims == theirs.dims, name
-        np.testing.assert_array_equal(ours, theirs, err_msg=name)
-        for key in theirs.attrs.keys() & {"units", "standard_name", "long_name", "axis"}:
-            assert ours.attrs[key] == theirs.attrs[key], (name, key)
-    assert np.isnan(found.speed).sum() == (found.mask == 0).sum() > 0
-    assert found.attrs["title"] == stored.attrs["title"]
+    file = xr.load_dataset(tmp_path / "rest" / "output.nc").isel(time=-1)
+    dataset = model.dataset([*names, "depth", "mask", "f", "wind_x"])
+    for name, variable in dataset.variables.items():
+        stored = file[name]
+        assert variable.dims == stored.dims, name
+        np.testing.assert_array_equal(variable, stored, err_msg=name)
+        for key in stored.attrs.keys() & {"units", "standard_name", "long_name", "axis"}:
+            assert variable.attrs[key] == stored.attrs[key], (name, key)
+    assert np.isnan(dataset.speed).sum() == (dataset.mask == 0).sum() > 0
+    assert dataset.attrs["title"] == file.attrs["title"]
     assert (list(model.dataset()), list(model.dataset("eta"))) == (names, ["eta"])
     with pytest.raises(UsageError, match="nope.* h, .*, depth, mask, f, wind_x"):
         model.dataset(["eta", "nope"])
@@ -309,7 +311,7 @@ def files_of_folder(directory):
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def assert_free(directory):
+def assert_unlocked(directory):
     lock.check_unlocked(directory)
     assert not (directory / lock.FILE_NAME).exists()
 
@@ -318,69 +320,69 @@ def assert_free(directory):
 def test_finished_run_is_kept_unless_forced(run_folder, tmp_path):
     before = files_of_folder(run_folder)
     with pytest.raises(UsageError, match=r"completed.*force=True"):
-        short().run(run_folder)
+        short_simulation().run(run_folder)
     swmodel.Simulation.from_restart(run_folder).run(run_folder)  # it is already at its end
     assert files_of_folder(run_folder) == before
-    assert_free(run_folder)
-    short(run__steps=2).run(run_folder, force=True)
+    assert_unlocked(run_folder)
+    short_simulation(run__steps=2).run(run_folder, force=True)
     assert read_status(run_folder)["steps"] == 2
     assert [restarts.step_of(path) for path in restarts.list_restart_files(run_folder)] == [2]
-    beyond, there = short(run__steps=1), sorted(tmp_path.iterdir())
-    beyond.advance(2)
+    model, files = short_simulation(run__steps=1), sorted(tmp_path.iterdir())
+    model.advance(2)
     with pytest.raises(UsageError, match="step 2 "):
-        beyond.run(tmp_path / "new")
+        model.run(tmp_path / "new")
     with pytest.raises(FilesError, match="config.toml is a file"):
-        short().run(run_folder / "config.toml")
-    assert sorted(tmp_path.iterdir()) == there
+        short_simulation().run(run_folder / "config.toml")
+    assert sorted(tmp_path.iterdir()) == files
 
 
 @pytest.mark.fault("a run from Python into a folder that has files or is in use")
-def test_folder_in_use_is_refused_and_free_after_any_end(tmp_path):
-    directory, refused = tmp_path / "run", []
+def test_folder_in_use_is_refused_until_run_ends(tmp_path):
+    directory, messages = tmp_path / "run", []
 
-    def intrude(event):
+    def run_in_same_folder(event):
         for force in (False, True):
             with pytest.raises(FilesError, match=f"{directory} is in use .* {os.getpid()} ") as error:
-                short().run(directory, force=force)
-            refused.append(str(error.value))
+                short_simulation().run(directory, force=force)
+            messages.append(str(error.value))
 
-    short().run(directory, intrude)
-    assert len(refused) > 2
-    short().run(tmp_path / "alone")
+    short_simulation().run(directory, run_in_same_folder)
+    assert len(messages) > 2
+    short_simulation().run(tmp_path / "alone")
     assert_same_run(directory, tmp_path / "alone")
-    assert_free(directory)
+    assert_unlocked(directory)
 
 
 @pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_run_that_ended_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
-    held = lock.hold_folder
+    hold_folder = lock.hold_folder
 
-    def held_late(directory):
-        short(run__steps=2).run(directory)
-        return held(directory)
+    def hold_folder_after_other_run(directory):
+        short_simulation(run__steps=2).run(directory)
+        return hold_folder(directory)
 
-    model, calls = short(), iter([held_late])
-    monkeypatch.setattr(lock, "hold_folder", lambda directory: next(calls, held)(directory))
+    model, functions = short_simulation(), iter([hold_folder_after_other_run])
+    monkeypatch.setattr(lock, "hold_folder", lambda directory: next(functions, hold_folder)(directory))
     with pytest.raises(UsageError, match=r"holds a run \(completed\)"):
         model.run(tmp_path)
     assert read_status(tmp_path)["steps"] == 2
-    assert_free(tmp_path)
+    assert_unlocked(tmp_path)
 
 
 def test_only_the_run_of_the_restart_file_is_continued(run_folder):
     before, newest = files_of_folder(run_folder), restarts.restart_path(run_folder, 7)
     with pytest.raises(ConfigError, match=r"grid\.dx: 5000\.0 before, 4000\.0 now"):
-        short(newest, grid__dx=4000.0).run(run_folder)
+        short_simulation(newest, grid__dx=4000.0).run(run_folder)
     with pytest.raises(UsageError, match="force=True"):
-        short(newest).run(run_folder, force=True)
-    advanced = short(newest)
+        short_simulation(newest).run(run_folder, force=True)
+    advanced = short_simulation(newest)
     advanced.advance(1)
     with pytest.raises(UsageError, match="holds a run"):
         advanced.run(run_folder)
-    stale = short(newest)
+    stale = short_simulation(newest)
     newest.rename(newest.with_name("gone"))
     with pytest.raises(FilesError, match="no such file"):
         stale.run(run_folder)
     newest.with_name("gone").rename(newest)
     assert files_of_folder(run_folder) == before
-    assert_free(run_folder)
+    assert_unlocked(run_folder)

@@ -23,9 +23,9 @@ SMALL = {"grid.nx": 12, "grid.ny": 9}
 
 def problems(overrides, case=Jet):
     """The problems in the ConfigError that `check_config` raises."""
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         check_config(load(case, {**SMALL, **overrides}, {}))
-    return list(caught.value.problems)
+    return list(error.value.problems)
 
 
 STATE_OF_REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
@@ -56,7 +56,7 @@ def test_contradictions_are_refused(key, words, overrides):
 
 
 def test_grid_narrower_than_halo_is_refused_with_remedy():
-    """The remedy is a stepper with a narrower halo, unless other terms need the halo."""
+    """The remedy is a stepper with a narrower halo, unless the vorticity flux needs the halo too."""
     for key, unit in (("grid.ny", "rows"), ("grid.nx", "columns")):
         (line,) = problems({key: 1}, Vortex)
         assert line.startswith(f"{key}: ")
@@ -68,16 +68,16 @@ def test_grid_narrower_than_halo_is_refused_with_remedy():
 
 
 def test_all_problems_are_reported_at_once():
-    wrong = {"run.nproc": 200, "grid.periodic_y": True, "sponge.rate": 1e-4, "time.dt": 500.0, "run.days": None}
+    overrides = {"run.nproc": 200, "grid.periodic_y": True, "sponge.rate": 1e-4, "time.dt": 500.0, "run.days": None}
     keys = ["run.nproc", "physics.beta", "sponge.width", "run.days", "time.dt"]
-    assert [line.split(":")[0] for line in problems(wrong)] == keys
+    assert [line.split(":")[0] for line in problems(overrides)] == keys
 
 
 @pytest.mark.fault("the time step is too long at the start")
 def test_suggested_time_step_is_accepted():
-    named = float(problems({"time.dt": 200.0})[0].split(", ")[1].split()[0])
-    assert check_config(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
-    problems({"time.dt": named * 1.001})
+    suggested_dt = float(problems({"time.dt": 200.0})[0].split(", ")[1].split()[0])
+    assert check_config(load("jet", {**SMALL, "time.dt": suggested_dt}, {})).time.dt == suggested_dt
+    problems({"time.dt": suggested_dt * 1.001})
 
 
 def one_cell_field(row, column, value, otherwise):
@@ -86,7 +86,7 @@ def one_cell_field(row, column, value, otherwise):
 
 
 @pytest.mark.slow
-def test_unusable_field_is_reported_with_its_place(monkeypatch):
+def test_unusable_field_is_reported_with_row_and_column(monkeypatch):
     monkeypatch.setattr("swmodel.setup.fields.MAX_CELLS_PER_BAND", 36)  # several bands
     for field, value, otherwise, words in (
         ("depth", -5.0, 100.0, "but is -5 m"),
@@ -116,17 +116,17 @@ def test_closed_faces_need_no_velocity_and_domain_needs_water():
 
 
 def test_fields_are_checked_in_bands_of_rows():
-    shapes = []
-    case = class_with_fields(Jet, wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y)
+    sizes = []
+    case = class_with_fields(Jet, wind_x=lambda config, at: sizes.append(at.i.size * at.j.size) or at.x * at.y)
     survey(setup_of(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {})))
-    assert sum(shapes) == 10**6
-    assert max(shapes) <= 2**17
+    assert sum(sizes) == 10**6
+    assert max(sizes) <= 2**17
 
 
 @pytest.mark.fault("cell sizes beyond the precision")
 @pytest.mark.fault("absurd cell sizes run, or require a time step of zero")
 def test_absurd_sizes_of_cells_and_grids_are_refused():
-    """They neither run nor suggest a time step of zero; the message about a grid beyond memory has its size."""
+    """They neither run nor suggest a time step of zero; a message says how much memory a large grid needs."""
     for options in ({"grid.dx": 1e-20}, {"grid.dy": 1e20}, {"grid.lx": 1e-5, "grid.nx": 1000}):
         with pytest.raises(ConfigError, match=rf"^{next(iter(options))}: cells of .* must be of"):
             load("rest", options, environ={})
@@ -135,7 +135,7 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
 
 
 TWO_DAYS = SMALL | {"run.days": 2.0}
-#: What commands, Python, derivatives and ensembles refuse alike: {words of the message: (case, overrides)}
+#: Configurations that commands, Python, derivatives and ensembles refuse alike: {words: (case, overrides)}
 REFUSED_CONFIGS = {
     "physics.beta": ("jet", {"grid.periodic_y": True}),
     "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),
@@ -147,19 +147,19 @@ REFUSED_CONFIGS = {
 }
 
 
-def from_file(case, given, folder):
-    (folder / "run.toml").write_text(to_toml(load(case, given)))
+def from_file(case, overrides, folder):
+    (folder / "run.toml").write_text(to_toml(load(case, overrides)))
     return swmodel.Simulation(folder / "run.toml")
 
 
 def make_command_entry(name):
-    def run_command(case, given, folder):
-        words = [word for key, value in given.items() for word in ("-s", f"{key}={value}".replace("'", '"'))]
-        extra = ["--of", "energy", "--to", "eta"] if name == "sensitivity" else []
-        done = invoke_swmodel(name, case, *words, *extra, "-o", folder / "run")
-        assert done.exit_code == 2, done.output
+    def run_command(case, overrides, folder):
+        words = [word for key, value in overrides.items() for word in ("-s", f"{key}={value}".replace("'", '"'))]
+        quantity_options = ["--of", "energy", "--wrt", "eta"] if name == "sensitivity" else []
+        result = invoke_swmodel(name, case, *words, *quantity_options, "-o", folder / "run")
+        assert result.exit_code == 2, result.output
         assert not (folder / "run").exists()
-        raise ConfigError(line.removeprefix("Error: ") for line in done.output.splitlines())
+        raise ConfigError(line.removeprefix("Error: ") for line in result.output.splitlines())
 
     return run_command
 
@@ -171,16 +171,16 @@ def observe(view, k):
 ENTRY_POINTS = {
     "run": make_command_entry("run"),
     "sensitivity": make_command_entry("sensitivity"),
-    "Simulation": lambda case, given, folder: swmodel.Simulation(case, given),
+    "Simulation": lambda case, overrides, folder: swmodel.Simulation(case, overrides),
     "Simulation of a file": from_file,
-    "Simulation of a Config": lambda case, given, folder: swmodel.Simulation(load(case, given)),
-    "functional": lambda case, given, folder: swmodel.functional(case, given),
-    "Problem": lambda case, given, folder: Problem(load(case, given), "eta", observe),
-    "assimilation": lambda case, given, folder: prepare_experiment(load(case, given), folder, None),
-    "ensemble": lambda case, given, folder: check_ensemble(load(case, given)),
+    "Simulation of a Config": lambda case, overrides, folder: swmodel.Simulation(load(case, overrides)),
+    "functional": lambda case, overrides, folder: swmodel.functional(case, overrides),
+    "Problem": lambda case, overrides, folder: Problem(load(case, overrides), "eta", observe),
+    "assimilation": lambda case, overrides, folder: prepare_experiment(load(case, overrides), folder, None),
+    "ensemble": lambda case, overrides, folder: check_ensemble(load(case, overrides)),
 }
 
-#: Entry points that do not analyse tides and so do not refuse, or that have no layout and so have another message.
+#: Entry points that accept a configuration because they do not analyse tides, or have another message about a layout.
 EXEMPT_ENTRY_POINTS = {"cannot be separated": {"ensemble", "sensitivity"}, "run.layout": {"ensemble"}}
 
 
@@ -188,22 +188,22 @@ EXEMPT_ENTRY_POINTS = {"cannot be separated": {"ensemble", "sensitivity"}, "run.
 @pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
 @pytest.mark.parametrize("words", REFUSED_CONFIGS)
 def test_all_entry_points_refuse_a_bad_configuration(tmp_path, words):
-    (case, given), told = REFUSED_CONFIGS[words], {}
+    (case, overrides), messages = REFUSED_CONFIGS[words], {}
     for name in ENTRY_POINTS.keys() - EXEMPT_ENTRY_POINTS.get(words, set()):
-        with pytest.raises(ConfigError) as caught:
-            ENTRY_POINTS[name](case, TWO_DAYS | given, tmp_path)
-        assert exit_code(caught.value) == 2
-        told[name] = [line for line in caught.value.problems if words in line]
-    assert all(len(lines) == 1 and lines == told["run"] for lines in told.values()), told
+        with pytest.raises(ConfigError) as error:
+            ENTRY_POINTS[name](case, TWO_DAYS | overrides, tmp_path)
+        assert exit_code(error.value) == 2
+        messages[name] = [line for line in error.value.problems if words in line]
+    assert all(len(lines) == 1 and lines == messages["run"] for lines in messages.values()), messages
 
 
 @pytest.mark.slow
 @pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
 def test_run_to_its_end_needs_a_length(tmp_path):
-    given = SMALL | {"run.days": None}
-    model = swmodel.Simulation("jet", given)
+    overrides = SMALL | {"run.days": None}
+    model = swmodel.Simulation("jet", overrides)
     model.advance(2)
-    for door in (lambda: model.run(tmp_path / "run"), lambda: Problem(load("jet", given), "eta", observe)):
+    for start_run in (lambda: model.run(tmp_path / "run"), lambda: Problem(load("jet", overrides), "eta", observe)):
         with pytest.raises(ConfigError, match=r"run\.days"):
-            door()
+            start_run()
     assert not (tmp_path / "run").exists()

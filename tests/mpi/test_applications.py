@@ -1,4 +1,4 @@
-"""Assimilation, ensembles and sensitivities on several ranks have the bits of one process, also after a stop."""
+"""Assimilation, ensembles and sensitivities on several ranks give the results of one process, also after a stop."""
 
 import json
 import re
@@ -21,19 +21,19 @@ from swmodel.files.status import read_status
 pytestmark = pytest.mark.mpi
 
 SETTINGS = option_words(SMALL_TWIN)
-#: Blocks must not be narrower than the stencil of the adjoint step.
+#: A grid whose blocks are not narrower than the stencil of the adjoint step.
 WIDE_GRID = {"grid.nx": 20, "grid.ny": 20}
 FLOODED_COAST_FILE = Path(__file__).parents[1] / "support" / "flooded_coast.py"
 
 
-def run_without_pictures(*words):
+def run_without_maps(*words):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "swmodel.plotting.maps", SimpleNamespace(draw_results=str))
         return run_swmodel(*words)
 
 
 def assimilate(ranks, folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
-    return run_on_ranks(ranks, nproc, "assimilate", *source, "-o", folder, *words, code=code, run=run_without_pictures)
+    return run_on_ranks(ranks, nproc, "assimilate", *source, "-o", folder, *words, code=code, run=run_without_maps)
 
 
 def analyses(*folders):
@@ -47,9 +47,9 @@ def assert_same_bits(one, two):
     ours, theirs = analyses(one, two)
     for name in ours:
         np.testing.assert_array_equal(theirs[name], ours[name], err_msg=name)
-    both = [json.loads((folder / "assimilation.json").read_text()) for folder in (one, two)]
-    for key in both[0].keys() & {"iterations", "cycles", "stations", "twin"}:
-        assert both[1][key] == both[0][key], key
+    results = [json.loads((folder / "assimilation.json").read_text()) for folder in (one, two)]
+    for key in results[0].keys() & {"iterations", "cycles", "stations", "twin"}:
+        assert results[1][key] == results[0][key], key
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def assert_same_bits(one, two):
 )
 @pytest.mark.night
 def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings, resumed):
-    """Ranks share the members unequally; also with wind corrections, and if three ranks resume after two."""
+    """Ranks share the members unequally. With wind corrections, three ranks continue what two have started."""
     one, two, source = tmp_path / "one", tmp_path / "two", (case, *SETTINGS, *settings)
     words = ("--method", "letkf", "--members", members, "--seed", 3, "-s", "assimilation.cycle_steps=15")
     assimilate(ranks, one, 1, *words, source=source)
@@ -71,7 +71,7 @@ def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings,
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
 @pytest.mark.parametrize(("dtype", "resumed"), [("float32", False), *night_params(("float64", True))])
 def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
-    """Also when one rank continues what two have started."""
+    """This also holds if one rank continues what two have started."""
     one, two = tmp_path / "one", tmp_path / "two"
     options = {"run.dtype": dtype, "assimilation.outer": 1 + resumed, "case.forecast": 0}
     words = option_words(WIDE_GRID | options)
@@ -79,8 +79,8 @@ def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
     if resumed:
         assert "--resume" in assimilate(ranks, two, 2, *words, "--walltime", "0.1", code=75)
         assimilate(ranks, two, 2, *words, "--resume", "-s", "assimilation.outer=1")
-        more = option_words({"assimilation.outer": 2, "run.walltime": "none"})
-        assimilate(ranks, two, 1, "--resume", *more, source=[two / "config.toml"])
+        overrides = option_words({"assimilation.outer": 2, "run.walltime": "none"})
+        assimilate(ranks, two, 1, "--resume", *overrides, source=[two / "config.toml"])
     else:
         assimilate(ranks, two, 2, *words)
     assert_same_bits(one, two)
@@ -101,8 +101,8 @@ def test_corrections_and_impacts_have_same_bits_on_ranks(ranks, tmp_path):
 
 
 @pytest.mark.night
-def test_sea_level_before_flooded_coast_is_found_on_ranks(ranks, tmp_path):
-    """The initial sea level of a tsunami, from gauges off a coast that it floods."""
+def test_initial_sea_level_of_tsunami_is_found_on_ranks(ranks, tmp_path):
+    """The observations are those of gauges off the coast that the tsunami floods."""
     for nproc in (1, 2):
         assimilate(ranks, tmp_path / str(nproc), nproc, source=[FLOODED_COAST_FILE])
     one, two = analyses(tmp_path / "1", tmp_path / "2")
@@ -124,9 +124,9 @@ def test_ensemble_of_ranks_continues_on_devices(ranks, tmp_path):
     """Five members on two ranks soon reach the wall-clock limit; two devices continue, with the bits of one process."""
     one, two = tmp_path / "one", tmp_path / "two"
     run_on_ranks(ranks, 2, *ENSEMBLE_COMMAND, "--steps", 1000000, "--walltime", "0.1", "--output", two, code=75)
-    done = read_status(two)
-    assert (done["transport"], done["nproc"], done["layout"]) == ("mpi", 2, [1, 1])
-    steps = done["steps"] + 7
+    status = read_status(two)
+    assert (status["transport"], status["nproc"], status["layout"]) == ("mpi", 2, [1, 1])
+    steps = status["steps"] + 7
     run_on_ranks(ranks, 1, "resume", two, "--devices", 2, "--steps", steps, "-s", "run.walltime=none")
     run_on_ranks(ranks, 1, *ENSEMBLE_COMMAND, "--steps", steps, "--output", one)
     assert_same_data(two, one, "ensemble.nc", f"restart/step-{steps:010d}.nc")
@@ -134,13 +134,13 @@ def test_ensemble_of_ranks_continues_on_devices(ranks, tmp_path):
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 @pytest.mark.night
-def test_blowup_of_member_on_one_rank_ends_all(ranks, tmp_path):
+def test_blow_up_of_member_on_one_rank_ends_all_ranks(ranks, tmp_path):
     options = "-s", "ensemble.initial_eta=200", "-s", "ensemble.seed=4"
     text = run_on_ranks(ranks, 2, *ENSEMBLE_COMMAND, *options, "--output", tmp_path, code=4)
     assert text.count("Error") == 1
-    found = re.search(r"in member 4: h is (\S+) m at row (\d+), column (\d+)", text)
-    row, column = int(found[2]), int(found[3])
-    assert np.isclose(read_variables(tmp_path / "blowup.nc")["h"][-1, row, column], float(found[1]), rtol=1e-5)
+    match = re.search(r"in member 4: h is (\S+) m at row (\d+), column (\d+)", text)
+    row, column = int(match[2]), int(match[3])
+    assert np.isclose(read_variables(tmp_path / "blowup.nc")["h"][-1, row, column], float(match[1]), rtol=1e-5)
 
 
 #: A small basin with a section.
@@ -149,20 +149,20 @@ BASIN |= {"run.steps": 30, "output.sections": '[{name="slant", start=[3e5, 4e5],
 CONTROLS = ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity")
 
 
-def contents(path):
+def values_and_attributes(path):
     with netCDF4.Dataset(path) as data:
         data.set_auto_mask(False)
         return {name: (data[name][...], str(data[name].__dict__)) for name in data.variables}
 
 
 @pytest.mark.night
-def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path):
-    """For a section across both blocks."""
-    line = ["sensitivity", "double_gyre", *option_words(BASIN), *(f"--to={name}" for name in CONTROLS)]
-    line += ["--of", "transport:slant", "--mean"]
-    run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
-    run_on_ranks(ranks, 2, *line, "--layout", "1x2", "--output", tmp_path / "two")
-    one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))
+def test_sensitivity_on_two_ranks_is_that_of_one(ranks, tmp_path):
+    """The section lies in both blocks."""
+    command = ["sensitivity", "double_gyre", *option_words(BASIN), *(f"--to={name}" for name in CONTROLS)]
+    command += ["--of", "transport:slant", "--mean"]
+    run_on_ranks(ranks, 1, *command, "--output", tmp_path / "one")
+    run_on_ranks(ranks, 2, *command, "--layout", "1x2", "--output", tmp_path / "two")
+    one, two = (values_and_attributes(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))
     assert two.keys() == one.keys()
     for name, (values, attributes) in one.items():
         tolerance = 1e-12 * np.abs(values[values < 9e36]).max(initial=0)

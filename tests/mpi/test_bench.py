@@ -11,19 +11,19 @@ from support.marks import night_params
 
 from swmodel.bench import session
 
-pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quick_compilation_in_subprocesses")]
 
 #: The figures of each sweep. `strong` measures `xla`, all others the fastest executor.
 FIGURES_OF_SWEEP = {
     **{"weak": ("weak",), "halo": ("halo",), "table": ("speedup", "roofline"), "strong": ("strong",)},
     **{"sizes": ("sizes",), "output": ("output",), "start": ("start",), "fft": ()},
 }
-#: The bandwidth of this machine, measured once for all sweeps.
-MEASURE_TRIAD = cache(session.measure_triad)
+#: Measures the memory bandwidth of this machine, only once for all sweeps.
+measure_triad_once = cache(session.measure_triad)
 
 
 @pytest.fixture
-def kept_sigterm():
+def restored_sigterm_handler():
     handler = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, handler)
@@ -32,30 +32,31 @@ def kept_sigterm():
 @pytest.mark.parametrize(
     "name", [*night_params("weak"), *night_params(*list(FIGURES_OF_SWEEP)[1:], mark=pytest.mark.release)]
 )
-def test_quick_sweep_is_right_and_complete(kept_sigterm, tmp_path, monkeypatch, name):
-    """All files are there, rows are right, and messages have the right size."""
+def test_quick_sweep_has_correct_rows_and_all_files(restored_sigterm_handler, tmp_path, monkeypatch, name):
+    """Messages between the two processes have the expected number and size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPROC", "1")
-    monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
-    executor = ["--executor", "xla"] if name == "strong" else []
-    done = invoke_swmodel("bench", name, "--quick", "--oversubscribe", *executor)
-    assert done.exit_code == 0, done.output
+    monkeypatch.setattr(session, "measure_triad", measure_triad_once)
+    executor_options = ["--executor", "xla"] if name == "strong" else []
+    result = invoke_swmodel("bench", name, "--quick", "--oversubscribe", *executor_options)
+    assert result.exit_code == 0, result.output
     folder = Path("outputs") / f"bench-{name}-quick"
     text = (folder / "results.json").read_text()
     record = json.loads(text)
     files = {f"{figure}.{kind}" for figure in FIGURES_OF_SWEEP[name] for kind in ("png", "pdf")}
     assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
-    assert (folder / "table.md").read_text() in done.stdout
+    assert (folder / "table.md").read_text() in result.stdout
     assert str(Path.home()) not in text.replace(record["command"], "")
     assert record["bandwidth"][0]["gigabytes_per_second"] > 0
     for entry in record["rows"]:
         assert entry["state"] == "ok"
         assert max(entry.get("differences", {"h": 0}).values()) <= 64
-        two = entry["row"]["nproc"] == 2
-        assert entry["launch"]["command"].startswith("mpiexec -n 2" if two else "python")
+        is_parallel = entry["row"]["nproc"] == 2
+        assert entry["launch"]["command"].startswith("mpiexec -n 2" if is_parallel else "python")
         if entry["row"]["measure"] in ("model", "halo"):
             layout = entry["launch"]["layout"]
             side = entry["row"]["ny"] if layout == [1, 2] else entry["row"]["nx"]
             corners = 2 if layout == [2, 1] else 0
-            expected = {"messages": 2, "bytes": 2 * 3 * 4 * (side + corners)} if two else {"messages": 0, "bytes": 0}
+            messages = 2 if is_parallel else 0
+            expected = {"messages": messages, "bytes": messages * 3 * 4 * (side + corners)}
             assert expected.items() <= entry["traffic"].items()

@@ -18,7 +18,7 @@ run = {executor = "native", dtype = "float32", layout = "LAYOUT"}
 
 
 def coupled_run(layout, path):
-    """Set the wind stress and add water through the interface; returns the final whole fields on rank 0, else None."""
+    """Set the wind stress and add water through the interface; returns the final whole fields on rank 0, else Nones."""
     model = bmi.Model(["wind_x"])
     model.initialize(str(path))
     block, grid = model.simulation.block, model.simulation.config.grid
@@ -35,7 +35,7 @@ def coupled_run(layout, path):
     return [model.simulation.transport.gather_rows(np.asarray(field), 0, grid.ny) for field in model.simulation.state]
 
 
-@pytest.mark.promise("the Basic Model Interface is the model")
+@pytest.mark.promise("the Basic Model Interface gives the values of the model")
 @pytest.mark.parametrize("layout", [(2, 1), *night_params(((1, 2),))])
 def test_component_on_ranks_has_bits_of_one_process(ranks, tmp_path, layout):
     results = []

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.faults import PROGRAM, ROOT, SMALL_OPTIONS, own_messages, packages_without, run_command, run_swmodel
+from support.faults import PROGRAM, ROOT, SMALL_OPTIONS, model_messages, packages_without, run_command, run_swmodel
 from support.marks import night_params
 from support.processes import run_python
 from support.rank_commands import run_on_ranks
@@ -17,7 +17,7 @@ from swmodel.files.status import read_status
 from swmodel.model import launch, progress
 from swmodel.parallel import environment
 
-pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quick_compilation_in_subprocesses")]
 
 
 def mpiexec_command(n):
@@ -25,40 +25,40 @@ def mpiexec_command(n):
 
 
 def test_two_processes_leave_complete_run(tmp_path):
-    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 4, "--nproc", 2)
-    assert done.returncode == 0, done.stderr
+    process = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 4, "--nproc", 2)
+    assert process.returncode == 0, process.stderr
     folder = tmp_path / "outputs/jet"
     assert {path.name for path in folder.iterdir()} == {CONFIG, OUTPUT, DIAGNOSTICS, STATUS, RESTART_FOLDER}
     status = read_status(folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
-    assert progress.MESSAGE_PREFIX not in done.stdout
-    assert "outputs/jet" in done.stdout.splitlines()[-1]
+    assert progress.MESSAGE_PREFIX not in process.stdout
+    assert "outputs/jet" in process.stdout.splitlines()[-1]
     assert "nproc = 2" in (folder / CONFIG).read_text()
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.night
-def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
+def test_processes_with_devices_have_bits_of_one_process(ranks, tmp_path):
     section = 'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]'
-    case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]
-    case += ["-s", "output.sections_every_steps=3", "--executor", "native", "--quiet"]
-    where = ["--transport", "sharded", "--nproc", 2, "--devices", 2, "--layout", "2x2"]
-    done = run_swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
-    assert done.returncode == 0, done.stderr
-    run_on_ranks(ranks, 1, *case, "--steps", 8, "-o", tmp_path / "one")
+    command = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]
+    command += ["-s", "output.sections_every_steps=3", "--executor", "native", "--quiet"]
+    device_options = ["--transport", "sharded", "--nproc", 2, "--devices", 2, "--layout", "2x2"]
+    process = run_swmodel(tmp_path, *command, "--steps", 8, *device_options, "-o", "run")
+    assert process.returncode == 0, process.stderr
+    run_on_ranks(ranks, 1, *command, "--steps", 8, "-o", tmp_path / "one")
     assert_same_data(tmp_path / "run", tmp_path / "one", "output.nc", "sections.nc", "restart/step-0000000008.nc")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.night
-def test_processes_of_mpiexec_join_with_their_devices(ranks, tmp_path):
-    case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
-    where = ["--transport", "sharded", "--devices", 2, "-o", "joined"]
-    done = run_swmodel(tmp_path, *case, *where, before=mpiexec_command(2))
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+def test_processes_of_mpiexec_combine_their_devices(ranks, tmp_path):
+    command = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
+    device_options = ["--transport", "sharded", "--devices", 2, "-o", "joined"]
+    process = run_swmodel(tmp_path, *command, *device_options, prefix=mpiexec_command(2))
+    assert (process.returncode, process.stdout) == (0, ""), process.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
-    run_on_ranks(ranks, 1, *case, "-o", tmp_path / "one")
+    run_on_ranks(ranks, 1, *command, "-o", tmp_path / "one")
     assert_same_data(tmp_path / "joined" / "output.nc", tmp_path / "one" / "output.nc")
 
 
@@ -78,9 +78,9 @@ def test_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
 def test_process_started_by_another_mpi_is_refused(tmp_path, names):
     """It is one of two processes without a connection, each of which would run the whole model."""
     environ = dict(zip(names.split(), "12", strict=True))
-    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", environ=environ)
-    assert done.returncode == 3
-    assert "2 processes" in done.stderr
+    process = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", environ=environ)
+    assert process.returncode == 3
+    assert "2 processes" in process.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -88,12 +88,12 @@ def test_process_started_by_another_mpi_is_refused(tmp_path, names):
 @pytest.mark.night
 def test_several_processes_without_mpi4py_are_refused(tmp_path):
     environ = {"PYTHONPATH": str(packages_without(tmp_path / "packages", "mpi4jax", "mpi4py"))}
-    line = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", "--nproc"]
-    refused = run_command(tmp_path, [*line, "2"], environ)
-    assert (refused.returncode, "mpi4py" in refused.stderr) == (3, True)
+    command = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", "--nproc"]
+    process = run_command(tmp_path, [*command, "2"], environ)
+    assert (process.returncode, "mpi4py" in process.stderr) == (3, True)
     assert not (tmp_path / "run").exists()
-    alone = run_command(tmp_path, [*line, "1"], environ)
-    assert alone.returncode == 0, alone.stderr
+    single_process = run_command(tmp_path, [*command, "1"], environ)
+    assert single_process.returncode == 0, single_process.stderr
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
@@ -111,9 +111,9 @@ if get_rank_info().rank == 1:
     os._exit(1)
 connect("mpi", (1, 2), 8, 8)
 """
-    done = run_command(ROOT, [*mpiexec_command(2), sys.executable, "-c", program], launch.rank_environment(2))
-    assert done.returncode
-    assert "Timeout (0:00:01)!" in done.stderr
+    process = run_command(ROOT, [*mpiexec_command(2), sys.executable, "-c", program], launch.rank_environment(2))
+    assert process.returncode
+    assert "Timeout (0:00:01)!" in process.stderr
 
 
 @pytest.mark.fault("one rank has another version of JAX")
@@ -123,46 +123,46 @@ def test_other_jax_on_one_rank_is_refused(tmp_path):
     metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.1\n")
-    program = [*PROGRAM, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run"]
-    other = ["-n", "1", "env", f"PYTHONPATH={metadata.parents[1]}", *program]
-    done = run_command(tmp_path, [*mpiexec_command(1), *program, ":", *other])
-    assert done.returncode == 3
-    (said,) = own_messages(done)
-    assert re.search(r"jax .* rank 0 .*0\.1 .*rank 1", said)
+    command = [*PROGRAM, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run"]
+    command_of_rank_1 = ["-n", "1", "env", f"PYTHONPATH={metadata.parents[1]}", *command]
+    process = run_command(tmp_path, [*mpiexec_command(1), *command, ":", *command_of_rank_1])
+    assert process.returncode == 3
+    (message,) = model_messages(process)
+    assert re.search(r"jax .* rank 0 .*0\.1 .*rank 1", message)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.fault("a GPU is requested and missing")
 @pytest.mark.night
 def test_missing_gpu_is_named_once(tmp_path):
-    absent = "tpu" if environment.has_gpu() else "cuda"
-    case = ["run", "jet", *SMALL_OPTIONS, "-o", "run", "--quiet"]
-    done = run_swmodel(tmp_path, *case, environ={"JAX_PLATFORMS": absent})
-    assert (done.returncode, done.stderr.count(f"JAX_PLATFORMS={absent}")) == (3, 1)
+    missing_platform = "tpu" if environment.has_gpu() else "cuda"
+    command = ["run", "jet", *SMALL_OPTIONS, "-o", "run", "--quiet"]
+    process = run_swmodel(tmp_path, *command, environ={"JAX_PLATFORMS": missing_platform})
+    assert (process.returncode, process.stderr.count(f"JAX_PLATFORMS={missing_platform}")) == (3, 1)
     assert read_status(tmp_path / "run")["exit_code"] == 3
 
 
 def run_with_fake_mpi4jax(tmp_path, text, exchange="auto"):
-    """Run on two processes that import an mpi4jax with this text; returns (exit code, lines on stderr)."""
+    """Run on two processes that import an mpi4jax with the source `text`; returns (exit code, lines on stderr)."""
     (tmp_path / "packages" / "mpi4jax").mkdir(parents=True)
     (tmp_path / "packages" / "mpi4jax" / "__init__.py").write_text(text)
     environ = {"PYTHONPATH": str(tmp_path / "packages"), "SWMODEL_RUN_EXCHANGE": exchange}
-    case = ("run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 1, "--nproc", 2, "-o", "run", "--quiet")
-    done = run_swmodel(tmp_path, *case, environ=environ)
-    assert read_status(tmp_path / "run")["exit_code"] == done.returncode
-    return done.returncode, done.stderr.splitlines()
+    command = ("run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 1, "--nproc", 2, "-o", "run", "--quiet")
+    process = run_swmodel(tmp_path, *command, environ=environ)
+    assert read_status(tmp_path / "run")["exit_code"] == process.returncode
+    return process.returncode, process.stderr.splitlines()
 
 
 @pytest.mark.fault("two MPI libraries")
 @pytest.mark.needs_mpi4jax
 @pytest.mark.release
 def test_two_mpi_libraries_are_refused(tmp_path):
-    """The mpi4jax loads its own library, as if it had been compiled with another mpicc."""
+    """This mpi4jax loads its own MPI library, as if it had been compiled with another mpicc."""
     imports = "from mpi4py import MPI; from swmodel.parallel import environment"
     (library,) = run_python(f"{imports}; print(*environment.loaded_mpi_libraries())")
-    other = Path(shutil.copy(library, tmp_path))
-    code, (said,) = run_with_fake_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
-    assert (code, str(other) in said, library in said) == (3, True, True)
+    second_library = Path(shutil.copy(library, tmp_path))
+    code, (message,) = run_with_fake_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(second_library)!r})\n")
+    assert (code, str(second_library) in message, library in message) == (3, True, True)
 
 
 TOO_NEW_MESSAGE = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
@@ -173,8 +173,8 @@ TOO_NEW_MESSAGE = "the handler's API version (0.0) is incompatible with the fram
 @pytest.mark.parametrize(
     ("exchange", "code"), [*night_params(("auto", 0)), *night_params(("mpi4jax", 3), mark=pytest.mark.release)]
 )
-def test_mpi4jax_that_jax_refuses_is_replaced_unless_asked_for(tmp_path, exchange, code):
-    """It is replaced by the model's own foreign calls."""
-    ended, said = run_with_fake_mpi4jax(tmp_path, f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n", exchange)
-    assert (ended, len(said)) == (code, code and 1), said
-    assert all(TOO_NEW_MESSAGE in line for line in said)
+def test_mpi4jax_that_jax_refuses_is_replaced_unless_requested(tmp_path, exchange, code):
+    """The model's own foreign calls replace it."""
+    exit_status, lines = run_with_fake_mpi4jax(tmp_path, f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n", exchange)
+    assert (exit_status, len(lines)) == (code, code and 1), lines
+    assert all(TOO_NEW_MESSAGE in line for line in lines)

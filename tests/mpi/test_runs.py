@@ -19,7 +19,7 @@ from swmodel.files.status import read_status
 
 pytestmark = pytest.mark.mpi
 
-#: A tide and a current enter at two sides; gauges between blocks and at walls, a section across blocks, drifters.
+#: A tide and a current enter at two sides; there are gauges at walls and between blocks, a section and drifters.
 SEA_OPTIONS = {
     "grid.nx": 24, "grid.ny": 17, "grid.periodic_x": "false", "tide.ramp": 4000, "run.executor": "native",
     "open_boundaries.sides": "west,east", "open_boundaries.constituents": "M2", "open_boundaries.current_x": 0.2,
@@ -42,24 +42,24 @@ def undisturbed_run(ranks, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stopped_runs(ranks, tmp_path_factory):
-    """stopped_runs(format, ranks): a run that ended at step 9, within an interval; restart files at 8 and 9."""
+    """stopped_runs(store, nproc): a run that ended between records, at step 9; restart files at 8 and 9."""
 
     @cache
-    def of(form, nproc=2):
-        directory = tmp_path_factory.mktemp("runs") / f"{form}-{nproc}"
-        formats = option_words({"output.format": form, "restart.format": form, "restart.every_steps": 8})
-        run_on_ranks(ranks, nproc, *JET_COMMAND, *formats, "--steps", 9, "-o", directory)
+    def stopped_run(store, nproc=2):
+        directory = tmp_path_factory.mktemp("runs") / f"{store}-{nproc}"
+        formats = {"output.format": store, "restart.format": store, "restart.every_steps": 8}
+        run_on_ranks(ranks, nproc, *JET_COMMAND, *option_words(formats), "--steps", 9, "-o", directory)
         return directory
 
-    return of
+    return stopped_run
 
 
 def assert_same_files(run, truth, steps=20):
     """Assert that records, series and the last restart have the same bits, in either format."""
-    kind = ".zarr" if (run / "output.zarr").exists() else ".nc"
+    suffix = ".zarr" if (run / "output.zarr").exists() else ".nc"
     assert_same_data(run, truth, "diagnostics.nc", "stations.nc", "sections.nc", "drifters.nc")
     for name in ("output", f"restart/step-{steps:010d}"):
-        ours, theirs = read_variables(run / f"{name}{kind}"), read_variables(truth / f"{name}.nc")
+        ours, theirs = read_variables(run / f"{name}{suffix}"), read_variables(truth / f"{name}.nc")
         assert theirs.keys() - ours.keys() <= {"crc32"}
         assert all(ours[key].tobytes() == theirs[key].tobytes() for key in ours.keys() & theirs.keys()), name
 
@@ -71,14 +71,14 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.fault("the sums of two tracers are exchanged, as the order of a set differs between ranks")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(
-    ("form", "first", "nproc"), [("zarr", 1, 2), *night_params(("netcdf", 2, 1), ("zarr", 2, 3), ("netcdf", 2, 3))]
+    ("store", "old_nproc", "nproc"), [("zarr", 1, 2), *night_params(("netcdf", 2, 1), ("zarr", 2, 3), ("netcdf", 2, 3))]
 )
-def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, form, first, nproc):
-    """A Zarr store has the bits of NetCDF; the blocks of the ranks that continue differ from its chunks."""
-    directory = shutil.copytree(stopped_runs(form, first), tmp_path / "run")
-    run_on_ranks(ranks, nproc, "resume", directory, "--steps", 20, "--quiet")
-    assert_same_files(directory, undisturbed_run)
-    status = read_status(directory)
+def test_run_continues_on_new_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, store, old_nproc, nproc):
+    """A Zarr store has the bits of a NetCDF file; the blocks of the ranks that continue differ from its chunks."""
+    run = shutil.copytree(stopped_runs(store, old_nproc), tmp_path / "run")
+    run_on_ranks(ranks, nproc, "resume", run, "--steps", 20, "--quiet")
+    assert_same_files(run, undisturbed_run)
+    status = read_status(run)
     assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
 
 
@@ -130,11 +130,11 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
     path, values = tmp_path / "wind.nc", np.random.default_rng(2).standard_normal((3, 17, 24))
     for factor in (1, 2):
         time = ("time", np.arange(3.0), {"units": "hours since 2020-01-01"})
-        of_wind = {"standard_name": "eastward_wind", "units": "m s-1"}
-        write_netcdf(path, {"time": time, "wind": ("time y x", factor * values, of_wind)})
+        wind = ("time y x", factor * values, {"standard_name": "eastward_wind", "units": "m s-1"})
+        write_netcdf(path, {"time": time, "wind": wind})
         if factor == 1:
-            wind = option_words({"input.u10": f"{path}:wind", "time.start": "2020-01-01"})
-            run_on_ranks(ranks, 2, *JET_COMMAND, *wind, "--steps", 3, "-o", tmp_path / "run")
+            options = option_words({"input.u10": f"{path}:wind", "time.start": "2020-01-01"})
+            run_on_ranks(ranks, 2, *JET_COMMAND, *options, "--steps", 3, "-o", tmp_path / "run")
             run_on_ranks(ranks, 1, "resume", tmp_path / "run", "--steps", 5, "--quiet")
     errors = run_on_ranks(ranks, 3, "resume", tmp_path / "run", "--steps", 9, "--quiet", code=2)
     assert errors.count("2020-01-01T00:00:00") == 1
@@ -142,10 +142,10 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
 
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_ranks_choose_the_same_substeps(ranks, tmp_path):
-    """Also if a run, with a flow that accelerates over dry ground, stops between two choices of their number."""
-    flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "output.every_steps": 1, "run.executor": "native"}
-    flow |= {"time.max_substeps": 16, "time.substeps_every_steps": 2}
-    command = ["run", "dam_break_dry", *option_words(flow), "--quiet"]
+    """The flow accelerates over dry ground, and one of the runs stops between two choices of the number."""
+    options = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "output.every_steps": 1, "run.executor": "native"}
+    options |= {"time.max_substeps": 16, "time.substeps_every_steps": 2}
+    command = ["run", "dam_break_dry", *option_words(options), "--quiet"]
     one, several = tmp_path / "one", tmp_path / "several"
     run_on_ranks(ranks, 1, *command, "--steps", 12, "-o", one)
     run_on_ranks(ranks, 2, *command, "--steps", 5, "-o", several)
@@ -156,16 +156,16 @@ def test_ranks_choose_the_same_substeps(ranks, tmp_path):
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.night
-def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
+def test_analysis_of_tides_does_not_depend_on_number_of_ranks(ranks, tmp_path):
     """After a restart, one process continues the sums of two."""
     two, one = tmp_path / "two", tmp_path / "one"
-    tide = {
+    options = {
         "grid.kind": "latlon", "grid.south": -60, "grid.north": 60, "grid.periodic_x": "true", "grid.nx": 24,
         "grid.ny": 12, "physics.depth": 4000, "time.start": "2012-03-01", "tide.constituents": "M2,K1",
         "output.harmonics": "M2,M4", "output.harmonics_fields": "eta,u", "time.dt": 900, "run.dtype": "float64",
         "run.executor": "native", "restart.every_steps": 31,
     }  # fmt: skip
-    run_on_ranks(ranks, 2, "run", "rest", *option_words(tide), "--steps", 60, "--quiet", "-o", two)
+    run_on_ranks(ranks, 2, "run", "rest", *option_words(options), "--steps", 60, "--quiet", "-o", two)
     shutil.copytree(two, one)
     files = "restart/step-0000000060.nc", "harmonics.nc"
     for name in files:
@@ -176,9 +176,9 @@ def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
 
 @pytest.mark.night
 def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
-    path, short = write_bump(tmp_path), ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet"]
-    run_on_ranks(ranks, 1, "run", path, *short, "--steps", 6, "-o", tmp_path / "one")
-    run_on_ranks(ranks, 2, "run", path, *short, "--steps", 3, "-o", tmp_path / "two")
+    path, options = write_bump(tmp_path), ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet"]
+    run_on_ranks(ranks, 1, "run", path, *options, "--steps", 6, "-o", tmp_path / "one")
+    run_on_ranks(ranks, 2, "run", path, *options, "--steps", 3, "-o", tmp_path / "two")
     path.unlink()
     run_on_ranks(ranks, 2, "resume", tmp_path / "two", "--steps", 6, "--quiet")
     assert_same_data(tmp_path / "two", tmp_path / "one", "output.nc", "restart/step-0000000006.nc")
@@ -188,7 +188,7 @@ def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
 @pytest.mark.fault("there is no restart file")
 @pytest.mark.fault("a restart file belongs to another grid, physics or precision")
 @pytest.mark.parametrize(
-    ("arguments", "code", "mention"),
+    ("arguments", "code", "words"),
     [
         (["run", "jet", "--layout", "3x1"], 2, "3x1"),
         *night_params((["run", "jet", "-s", "grid.dx=-1"], 2, "-s grid.dx=-1")),
@@ -199,12 +199,12 @@ def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
         (["resume", "empty", "--steps", 20], 5, "empty has no restart file"),
     ],
 )
-def test_ranks_refuse_wrong_input_once(ranks, stopped_runs, tmp_path, arguments, code, mention):
+def test_ranks_report_wrong_input_once(ranks, stopped_runs, tmp_path, arguments, code, words):
     for name in ("taken", "stopped", "empty"):
         shutil.copytree(stopped_runs("zarr", 1), tmp_path / name)
     shutil.rmtree(tmp_path / "empty" / "restart")
     before = sorted(tmp_path.rglob("*"))
-    done = ranks(2, run_swmodel_in_folder, tmp_path, *arguments)
-    assert [each[0] for each in done] == [code] * 2
-    assert "".join(err for _, _, err in done).count(mention) == 1
+    codes, _, errors = zip(*ranks(2, run_swmodel_in_folder, tmp_path, *arguments), strict=True)
+    assert codes == (code, code)
+    assert "".join(errors).count(words) == 1
     assert [path for path in sorted(tmp_path.rglob("*")) if path.name != "run.lock"] == before

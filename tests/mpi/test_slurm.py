@@ -27,15 +27,15 @@ def fake_cluster(tmp_path):
 
 
 def start_job(cluster):
-    """Start job 7, as Slurm does each time."""
+    """Start job 7 as Slurm does, also after a requeue."""
     slurm = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1", "SLURM_SUBMIT_DIR": str(cluster)}
-    line = ["bash", ROOT / "examples/slurm-resume.sh", "jet"]
-    return subprocess.Popen(line, cwd=cluster, env=os.environ | slurm)
+    command = ["bash", ROOT / "examples/slurm-resume.sh", "jet"]
+    return subprocess.Popen(command, cwd=cluster, env=os.environ | slurm)
 
 
 def n_requeues(cluster):
-    notes = cluster / "scontrol.txt"
-    lines = notes.read_text().splitlines() if notes.exists() else []
+    log = cluster / "scontrol.txt"
+    lines = log.read_text().splitlines() if log.exists() else []
     assert set(lines) <= {"requeue 7"}
     return len(lines)
 
@@ -49,18 +49,18 @@ def test_signal_to_unresponsive_ranks_requeues_job(fake_cluster):
     while not (pid.exists() and pid.read_text()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    job.send_signal(signal.SIGTERM)  # to the shell only, as with B:
+    job.send_signal(signal.SIGTERM)  # only to the shell, as with --signal=B:
     assert job.wait(80) == 0
     assert n_requeues(fake_cluster) == 1
 
 
 @pytest.mark.promise("a Slurm job continues until its run is complete")
-@pytest.mark.parametrize(("code", "job_code", "times"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])
-def test_job_is_requeued_only_if_its_run_can_continue(fake_cluster, code, job_code, times):
+@pytest.mark.parametrize(("code", "job_code", "requeues"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])
+def test_job_is_requeued_only_if_its_run_can_continue(fake_cluster, code, job_code, requeues):
     """Once there is a restart file, the job resumes the run."""
     write_executable(fake_cluster / "bin/srun", f"#!/bin/sh\necho $* > srun.txt\nexit {code}\n")
     assert start_job(fake_cluster).wait(80) == job_code
-    assert n_requeues(fake_cluster) == times
+    assert n_requeues(fake_cluster) == requeues
     words = (fake_cluster / "srun.txt").read_text().split()
     assert words[:4] == ["--kill-on-bad-exit=1", "swmodel", "run", "jet"]
     assert "--force" in words

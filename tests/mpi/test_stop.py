@@ -17,9 +17,9 @@ from swmodel.files.status import read_status
 from swmodel.model.launch import LAUNCHER_NOISE
 from tools.soak import INTERRUPTIONS, RESTART_STEPS, soak
 
-pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
+pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quick_compilation_in_subprocesses")]
 
-#: Two processes of two devices. Steps take milliseconds here, so 10 take as long as 500 in the other tests.
+#: Two processes with two devices each. Steps take milliseconds here, so 10 take as long as 500 in the other tests.
 DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 
 
@@ -63,8 +63,8 @@ def assert_continues(ranks, run):
 def test_run_stopped_by_signal_continues(ranks, tmp_path):
     """Its folder is locked until it has stopped."""
     with LongRun(tmp_path, "--nproc", 2) as run:
-        refused = run_swmodel(tmp_path, "resume", "run")
-        assert (refused.returncode, str(run.process.pid) in refused.stderr) == (5, True)
+        process = run_swmodel(tmp_path, "resume", "run")
+        assert (process.returncode, str(run.process.pid) in process.stderr) == (5, True)
         run.process.send_signal(signal.SIGTERM)
         assert_stopped(run, *run.wait_for_end(40), "SIGTERM")
         assert run.ranks() == {}
@@ -89,14 +89,14 @@ def test_run_with_killed_rank_continues(ranks, tmp_path):
         *night_params(([], 2, 0), (DEVICE_OPTIONS, 0, 0), mark=pytest.mark.release),
     ],
 )
-def test_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
+def test_frozen_rank_is_named_and_all_ranks_end(tmp_path, arguments, mpiexec, rank):
     chunk = 10 if arguments is DEVICE_OPTIONS else 500
     with LongRun(tmp_path, *arguments, "-s", "run.watchdog=3", mpiexec=mpiexec, chunk=chunk) as run:
         os.kill(run.ranks()[rank], signal.SIGSTOP)
         code, err = run.wait_for_end(60)
         assert code == 70
-        expected = rf"Error: .*\b3 s\b.*step \d+.*\brank {rank}\b.*\brank {1 - rank}\b"
-        assert len(re.findall(expected, err)) == err.count("Error") == 1, err
+        pattern = rf"Error: .*\b3 s\b.*step \d+.*\brank {rank}\b.*\brank {1 - rank}\b"
+        assert len(re.findall(pattern, err)) == err.count("Error") == 1, err
         assert [path.name for path in (run.folder / "stuck").iterdir()] == [f"rank-{1 - rank}.txt"]
         assert "most recent call first" in (run.folder / "stuck" / f"rank-{1 - rank}.txt").read_text()
         status = read_status(run.folder)
@@ -118,10 +118,10 @@ def test_signal_to_mpiexec_and_all_ranks_stops_run(tmp_path):
 @pytest.mark.fault("the wall-clock limit is near")
 @pytest.mark.night
 def test_run_stops_before_its_wall_clock_limit(tmp_path):
-    begin = time.time()
+    start_time = time.time()
     with LongRun(tmp_path, "--walltime", "30 s") as run:
         assert_stopped(run, *run.wait_for_end(60), "30 s")
-        assert 10 < (run.folder / "status.json").stat().st_mtime - begin < 30
+        assert 10 < (run.folder / "status.json").stat().st_mtime - start_time < 30
 
 
 @pytest.mark.fault("the launcher is killed")
@@ -133,8 +133,8 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
         while run.ranks():
             assert time.monotonic() < deadline, "ranks without a launcher continue"
             time.sleep(0.1)
-        done = run_swmodel(tmp_path, "run", *CASE, "--steps", 1, "--output", "run", "--force")
-        assert done.returncode == 0, done.stderr
+        process = run_swmodel(tmp_path, "run", *CASE, "--steps", 1, "--output", "run", "--force")
+        assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.promise("a run survives a kill at any moment")
@@ -144,5 +144,5 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
     [*night_params((list(INTERRUPTIONS)[:5], "netcdf")), *night_params(([""] * 4, "zarr"), mark=pytest.mark.release)],
 )
 def test_run_interrupted_many_times_has_same_bits(tmp_path, interruptions, store):
-    """The short form of `make soak`: kill either rank, all processes or the launcher, or request a stop."""
+    """This is a short form of `make soak`: it kills either rank, all processes or the launcher, or requests a stop."""
     assert soak(tmp_path, interruptions, 3, store=store) > len(interruptions) * RESTART_STEPS // 2

@@ -1,4 +1,4 @@
-"""Barriers: what passes over dikes, sills and gates, and how their lines are given."""
+"""Barriers: flow over dikes, sills and gates, their lines in tables and files, and which barriers are refused."""
 
 import json
 
@@ -24,7 +24,7 @@ ACROSS = [[1000.0, 0.0], [1000.0, 300.0]]
 
 
 def channel(level_west, level_east=0.0, options=(), **barrier):
-    """A channel with two levels, m, on the sides of a barrier."""
+    """The Simulation of a channel with two levels, m, on the sides of a barrier."""
     settings = {**CHANNEL, **dict(options), "barriers.lines": [{"name": "dike", "line": ACROSS, **barrier}]}
     levels = {"eta": lambda at: np.where(at.x < 1000.0, level_west, level_east) + 0.0 * at.y}
     return swmodel.Simulation(swmodel.Case, settings, fields=levels)
@@ -36,13 +36,13 @@ def load_with_lines(path, options=CHANNEL):
 
 
 def flow_in_first_step(sim):
-    """Transport per length over the barrier in the first step, m2 s-1, from the rise of the water behind it."""
+    """Transport per length over the barrier in the first step, m2 s-1, from the rise of the water east of it."""
     before = sim.field("h")[0, 20]
     sim.advance(1)
     return float(sim.field("h")[0, 20] - before) * SIZE / sim.config.time.dt
 
 
-def test_run_without_barriers_computes_no_term_for_them():
+def test_term_barriers_is_active_only_with_barriers():
     assert "barriers" in channel(0.0, crest=1.0).setup.scheme.term_names
     assert "barriers" not in swmodel.Simulation(swmodel.Case, CHANNEL).setup.scheme.term_names
 
@@ -51,7 +51,7 @@ def test_run_without_barriers_computes_no_term_for_them():
 @pytest.mark.parametrize("executor", ["reference", *night_params("native", mark=pytest.mark.slow)])
 @pytest.mark.parametrize("drying", [False, True])
 def test_no_water_passes_below_the_crest(executor, drying):
-    """A wall stops a wave, and also one that stands between dry ground and the sea."""
+    """A wall stops a wave, also a wall between the sea and dry ground."""
     options = {"run.executor": executor, "drying.active": drying}
     sim = channel(2.0, -6.0 if drying else 0.0, options, crest=10.0)
     sim.advance(60)
@@ -61,7 +61,7 @@ def test_no_water_passes_below_the_crest(executor, drying):
 
 
 def test_run_with_a_dike_of_many_points_is_resumed(tmp_path):
-    """The configuration of the run has the dike in one line of 400 numbers."""
+    """The configuration in the folder holds the dike in one line of 400 numbers."""
     line = [[1000.5 + 0.25 * (n % 2), 0.5 + 1.5 * n] for n in range(200)]
     channel(1.0, 0.0, {"run.executor": "reference"}, line=line, crest=2.5).run(tmp_path / "run")
     assert invoke_swmodel("resume", tmp_path / "run", "--steps", 2, "--quiet").exit_code == 0
@@ -70,13 +70,13 @@ def test_run_with_a_dike_of_many_points_is_resumed(tmp_path):
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
 @pytest.mark.parametrize(("level_east", "coefficient"), [(0.0, 1.0), (1.4, 0.8), (-2.0, 1.0)])
 def test_overtopping_is_that_of_a_broad_crested_weir(stepper, level_east, coefficient):
-    """q = C (2/3)^(3/2) sqrt(g) H^(3/2) with the head H above the crest, whatever the lower level."""
+    """q = C (2/3)^(3/2) sqrt(g) H^(3/2) with the head H above the crest, which is not drowned."""
     options = {"barriers.discharge_coefficient": coefficient, "time.stepper": stepper}
     q = flow_in_first_step(channel(2.0, level_east, options, crest=1.0))
     assert q == pytest.approx(coefficient * (2 / 3) ** 1.5 * GRAVITY**0.5, rel=1e-12)
 
 
-def test_backwater_loses_the_velocity_head_over_the_crest():
+def test_flow_with_backwater_loses_its_velocity_head_over_the_crest():
     """In steady flow over a drowned sill the levels differ by u² / (2 g), u the velocity over the crest."""
     options = {"open_boundaries.sides": ("west", "east"), "open_boundaries.transport_x": 2.0, "time.dt": 2.0}
     options |= {"physics.linear_drag": 0.0, "barriers.lines": [{"name": "sill", "line": ACROSS, "crest": -1.5}]}
@@ -102,7 +102,7 @@ def test_gate_opens_in_time_and_water_is_conserved():
 
 
 def geojson(*barriers):
-    """The text of a file with barriers (name, crest, line)."""
+    """The text of a GeoJSON file with barriers (name, crest, line)."""
     features = []
     for name, crest, line in barriers:
         properties, geometry = {"name": name, "crest": crest}, {"type": "LineString", "coordinates": line}
@@ -131,8 +131,8 @@ def test_lines_are_read_from_files(file, tmp_path):
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize("file", ["dikes.shp", "dikes.gpkg"])
-def test_lines_of_gdal_have_their_crests_and_their_system(file, tmp_path):
-    """Of a shapefile, whose names are in capitals, and a GeoPackage; a line of two parts is two barriers."""
+def test_lines_from_gdal_have_their_crests_and_reference_system(file, tmp_path):
+    """Attributes may have names in capitals; a line of two parts becomes two barriers."""
     write, shapely = pytest.importorskip("pyogrio.raw").write, pytest.importorskip("shapely")
     parts = shapely.MultiLineString([ACROSS, SOUTHERN_LINE])
     lines = np.array([shapely.to_wkb(shapely.LineString(ACROSS)), shapely.to_wkb(parts)], object)
@@ -152,12 +152,12 @@ def test_line_may_be_in_another_reference_system_than_the_grid():
     grid = swmodel.load(swmodel.Case, CHANNEL | corner, environ={}).grid
     line = [(4e5 + x, 5e6 + y) for x, y in ACROSS]
     degrees = [projection.transform(*point) for point in line]
-    ours, theirs = (
-        faces_of_barrier(grid, BarrierOptions(line=points, crest=1.0, crs=crs))
-        for points, crs in ((line, ""), (degrees, "EPSG:4326"))
+    faces, faces_of_degrees = (
+        faces_of_barrier(grid, BarrierOptions(line=positions, crest=1.0, crs=crs))
+        for positions, crs in ((line, ""), (degrees, "EPSG:4326"))
     )
-    assert len(ours.rows) == 6
-    for a, b in zip(ours, theirs, strict=True):
+    assert len(faces.rows) == 6
+    for a, b in zip(faces, faces_of_degrees, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -167,14 +167,14 @@ def test_face_is_as_low_as_the_lowest_point_within_it():
     np.testing.assert_array_equal(faces.crest, [3.0, 3.0, 0.5, 3.0, 3.0, 3.0])
 
 
-def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
+def test_table_of_longitudes_needs_a_grid_with_longitudes(tmp_path):
     table = tmp_path / "dikes.csv"
     table.write_text("name,lon,lat,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
     projected = {"grid.crs": "EPSG:32633", "grid.easting": 4e5, "grid.northing": 4.99e6, "grid.ny": 400, "grid.nx": 100}
     sphere = {"grid.kind": "latlon", "grid.west": 13.0, "grid.south": 45.0, "grid.dlon": 0.02, "grid.dlat": 0.005}
     sphere |= {key: value for key, value in CHANNEL.items() if key not in ("grid.dx", "grid.dy")} | {"grid.ny": 40}
-    for given in (CHANNEL | projected, sphere, sphere | {"grid.west": 373.0}):
-        config = load_with_lines(table, given)
+    for options in (CHANNEL | projected, sphere, sphere | {"grid.west": 373.0}):
+        config = load_with_lines(table, options)
         faces = faces_of_barrier(config.grid, *config.barriers.lines)
         corner = points(config.grid, "corner", faces.rows[:1] - 1, faces.columns[:1])
         assert float(corner.lat.item()) == pytest.approx(45.1442, abs=0.005)
@@ -186,8 +186,8 @@ def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
         load_with_lines(table, sphere)
 
 
-def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
-    """Also in GeoJSON in m, which GDAL takes for longitude, latitude and height."""
+def test_heights_of_points_are_used_where_the_crest_is_empty(tmp_path):
+    """The file is GeoJSON in m, whose coordinates GDAL takes for longitude, latitude and height."""
     pytest.importorskip("pyogrio")
     (tmp_path / "dikes.geojson").write_text(geojson(("a", None, [[1000, 0, 2], [1000, 300, 3]])))
     (barrier,) = load_with_lines(tmp_path / "dikes.geojson").barriers.lines
@@ -195,7 +195,7 @@ def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "named"),
+    ("file", "text", "words"),
     [
         ("dikes.csv", "name,x,y,crest\n", "dikes.csv: has no rows"),
         ("dikes.csv", "name,x,y,crest\na,0,0,\na,0,100,1\n", "dikes.csv:2: crest"),
@@ -207,11 +207,11 @@ def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
         ("dikes.geojson", geojson(("a", None, [[1000, 0, 0], [1000, 300, 0]])), "third coordinates are 0; .* crest"),
     ],
 )
-def test_wrong_files_of_barriers_are_named(file, text, named, tmp_path):
+def test_wrong_files_of_barriers_are_named(file, text, words, tmp_path):
     if file.endswith("json"):
         pytest.importorskip("pyogrio")
     (tmp_path / file).write_text(text)
-    with pytest.raises(swmodel.ConfigError, match=named):
+    with pytest.raises(swmodel.ConfigError, match=words):
         load_with_lines(tmp_path / file)
 
 
@@ -223,7 +223,7 @@ def test_derivative_of_a_transport_along_a_barrier_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("barrier", "named"),
+    ("barrier", "words"),
     [
         ({"line": ACROSS}, "crest"),
         ({"line": ACROSS, "crest": 1.0, "gate": [[0, 1.0]]}, "crest"),
@@ -234,6 +234,6 @@ def test_derivative_of_a_transport_along_a_barrier_is_refused():
         ({"line": ACROSS, "crest": 1e6}, "10000"),
     ],
 )
-def test_wrong_barrier_is_refused_by_name(barrier, named):
-    with pytest.raises(swmodel.ConfigError, match=named):
+def test_wrong_barrier_is_refused(barrier, words):
+    with pytest.raises(swmodel.ConfigError, match=words):
         swmodel.Simulation(swmodel.Case, CHANNEL | {"barriers.lines": [{"name": "dike", **barrier}]})

@@ -30,7 +30,7 @@ RUNS += night_params(("reference", False), ("native", True), ("xla", False), ("x
 
 @pytest.mark.parametrize(("executor", "drying"), RUNS)
 def test_moving_floor_lifts_the_water_by_its_uplift_in_all_output(tmp_path, executor, drying):
-    """Volume of sea level = volume of uplift at each record; the last record holds; the executors agree to 1e-9 m."""
+    """Sea level and uplift have equal volumes; the floor rests after its last record; executors agree to 1e-9 m."""
     x, y = (5e3 * (np.arange(n) + 0.5) for n in (24, 20))
     values = np.multiply.outer([0.0, 0.3, 1.0], bump(SimpleNamespace(x=x[None, :], y=y[:, None])))
     time = np.datetime64("2020-01-01T00:00:00", "ns") + np.array([0, 20, 75]) * np.timedelta64(1, "s")
@@ -39,23 +39,23 @@ def test_moving_floor_lifts_the_water_by_its_uplift_in_all_output(tmp_path, exec
     simulation = swmodel.Simulation("inertial", options, fields=fields)
     assert np.abs(simulation.field("eta")).max() == pytest.approx(0, abs=1e-9)
     simulation.run(tmp_path / "run")
-    with xarray.open_dataset(tmp_path / "run/output.nc", decode_times=False) as found:
-        volumes = found.eta.sum(("y_c", "x_c")).values
-        np.testing.assert_allclose(volumes, found.uplift.sum(("y_c", "x_c")), rtol=1e-9, atol=1e-7)
+    with xarray.open_dataset(tmp_path / "run/output.nc", decode_times=False) as output:
+        volumes = output.eta.sum(("y_c", "x_c")).values
+        np.testing.assert_allclose(volumes, output.uplift.sum(("y_c", "x_c")), rtol=1e-9, atol=1e-7)
         factors = np.interp([0, 30, 60, 90, 120], [0, 20, 75], [0, 0.3, 1])
         np.testing.assert_allclose(volumes, volumes[-1] * factors, rtol=1e-9, atol=1e-7)
-        last = found.isel(time=-1)
-        np.testing.assert_allclose(last.eta, last.h - last.depth, atol=1e-9)
+        last_record = output.isel(time=-1)
+        np.testing.assert_allclose(last_record.eta, last_record.h - last_record.depth, atol=1e-9)
         reference = swmodel.Simulation("inertial", options | {"run.executor": "reference"}, fields=fields)
-        largest = -np.inf
+        eta_max = -np.inf
         for _ in range(12):
             reference.advance(1)
-            largest = np.maximum(largest, reference.field("eta"))
-        np.testing.assert_allclose(last.eta_max, np.maximum(largest, 0), atol=1e-9)
+            eta_max = np.maximum(eta_max, reference.field("eta"))
+        np.testing.assert_allclose(last_record.eta_max, np.maximum(eta_max, 0), atol=1e-9)
         np.testing.assert_allclose(simulation.field("eta"), reference.field("eta"), atol=1e-9)
         with xarray.open_dataset(tmp_path / "run/stations.nc", decode_times=False) as series:
-            near = found.eta.sel(x_c=[4.75e4, 5.25e4], y_c=[4.75e4, 5.25e4]).mean(("y_c", "x_c"))
-            np.testing.assert_allclose(series.eta[:, 0], near, atol=1e-9)
+            interpolated = output.eta.sel(x_c=[4.75e4, 5.25e4], y_c=[4.75e4, 5.25e4]).mean(("y_c", "x_c"))
+            np.testing.assert_allclose(series.eta[:, 0], interpolated, atol=1e-9)
 
 
 def test_dry_ground_stays_dry_while_it_rises_and_derivatives_are_refused():

@@ -22,9 +22,9 @@ NY, NX = 11, 13
 RANDOM_FIELDS = random_fields(NY, NX, land=0.2)
 
 
-def make_config(periodic_x, periodic_y, case=RANDOM_FIELDS, **options):
+def make_config(periodic_x, periodic_y, case_fields=RANDOM_FIELDS, **options):
     options |= {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
-    return configuration(NY, NX, case, physics__tracers=({"name": "tracer"},), **options)
+    return configuration(NY, NX, case_fields, physics__tracers=({"name": "tracer"},), **options)
 
 
 def patches(config, block, state):
@@ -43,16 +43,16 @@ def whole_state(config):
 
 
 def test_reduced_gravity_scales_sea_level_alone():
-    found = []
+    results = []
     for reduced in (False, True):
         options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "run__executor": "reference"}
         simulation = Simulation(configuration(NY, NX, RANDOM_FIELDS, **options))
         simulation.advance(2)
-        found.append((simulation.state, simulation.fields(["sea_level", "eta"])))
-    (state, fields), (again, reduced) = found
-    assert all(np.array_equal(a, b) for a, b in zip(state, again, strict=True))
+        results.append((simulation.state, simulation.fields(["sea_level", "eta"])))
+    (state, fields), (reduced_state, reduced_fields) = results
+    assert all(np.array_equal(a, b) for a, b in zip(state, reduced_state, strict=True))
     np.testing.assert_array_equal(fields["sea_level"], fields["eta"])
-    np.testing.assert_allclose(reduced["sea_level"], reduced["eta"] * (0.05 / 9.81), rtol=1e-15)
+    np.testing.assert_allclose(reduced_fields["sea_level"], reduced_fields["eta"] * (0.05 / 9.81), rtol=1e-15)
 
 
 def diagnostics_on_layout(config, layout, state=None):
@@ -71,13 +71,13 @@ def whole_mask():
     return fields.evaluate(make_config(True, True), "mask", range(NY), range(NX))
 
 
-def with_neighbours(a, periodic_x, periodic_y, beyond=None):
-    """The field with one more cell at each end of both axes: the cell at the other end, or `beyond` behind a wall."""
+def with_neighbours(a, periodic_x, periodic_y, wall_value=None):
+    """The field with one more cell at each end of both axes: the cell at the other end, or `wall_value` at a wall."""
     a = np.pad(a, 1, mode="wrap")
-    if beyond is not None and not periodic_y:
-        a[0], a[-1] = beyond, beyond
-    if beyond is not None and not periodic_x:
-        a[:, 0], a[:, -1] = beyond, beyond
+    if wall_value is not None and not periodic_y:
+        a[0], a[-1] = wall_value, wall_value
+    if wall_value is not None and not periodic_x:
+        a[:, 0], a[:, -1] = wall_value, wall_value
     return a
 
 
@@ -85,21 +85,21 @@ def documented_diagnostics(config, state):
     """The diagnostics by the formulas of docs/numerics.md; potential enstrophy is summed corner by corner."""
     grid, physics = config.grid, config.physics
     periodic = grid.periodic_x, grid.periodic_y
-    wet = with_neighbours(whole_mask(), *periodic, beyond=0.0)
+    wet = with_neighbours(whole_mask(), *periodic, wall_value=0.0)
     h = with_neighbours(state.h, *periodic)
-    u = with_neighbours(state.u, *periodic, beyond=0.0)
-    v = with_neighbours(state.v, *periodic, beyond=0.0)
+    u = with_neighbours(state.u, *periodic, wall_value=0.0)
+    v = with_neighbours(state.v, *periodic, wall_value=0.0)
     inner = (slice(1, -1), slice(1, -1))
     f = physics.f0 + physics.beta * (np.arange(-1, NY + 1)[:, None] + 1.0) * grid.dy
-    enstrophy, counted = 0.0, set()
+    enstrophy, counted_corners = 0.0, set()
     for row in range(NY + 1):  # corner (row, column) is north-east of cell (row, column) of the padded domain
         for column in range(NX + 1):
             corner = row % NY if periodic[1] else row, column % NX if periodic[0] else column
             cells = (slice(row, row + 2), slice(column, column + 2))
             n = wet[cells].sum()
-            if corner in counted or n == 0:
+            if corner in counted_corners or n == 0:
                 continue
-            counted.add(corner)
+            counted_corners.add(corner)
             slip = 1.0 if n == 4 else {"free": 0.0, "no": 2.0}[physics.slip]
             dv = (v[row, column + 1] - v[row, column]) / grid.dx
             du = (u[row + 1, column] - u[row, column]) / grid.dy
@@ -109,16 +109,16 @@ def documented_diagnostics(config, state):
     kinetic = (h[1:-1, 1:-1] + h[1:-1, 2:]) / 4 * u[inner] ** 2 + (h[1:-1, 1:-1] + h[2:, 1:-1]) / 4 * v[inner] ** 2
     speed_squared = (u[1:-1, 1:-1] ** 2 + u[1:-1, :-2] ** 2 + v[1:-1, 1:-1] ** 2 + v[:-2, 1:-1] ** 2) / 2
     on_water = wet[inner] > 0
-    area, fastest = grid.dx * grid.dy, math.sqrt(speed_squared[on_water].max())
-    wave = math.sqrt(physics.gravity * h[inner][on_water].max())
+    area, max_speed = grid.dx * grid.dy, math.sqrt(speed_squared[on_water].max())
+    max_wave_speed = math.sqrt(physics.gravity * h[inner][on_water].max())
     return {
         "mass": physics.density * area * h[inner][on_water].sum(),
         "energy": physics.density * area * (kinetic + physics.gravity * eta**2 / 2).sum(),
         "potential_enstrophy": area * enstrophy,
-        "max_speed": fastest,
+        "max_speed": max_speed,
         "tracer": area * (state.h * state.tracer)[on_water].sum(),
         "min_h": h[inner][on_water].min(),
-        "cfl": config.time.dt * (fastest + wave) * math.sqrt(grid.dx**-2 + grid.dy**-2),
+        "cfl": config.time.dt * (max_speed + max_wave_speed) * math.sqrt(grid.dx**-2 + grid.dy**-2),
     }
 
 
@@ -127,9 +127,9 @@ def documented_diagnostics(config, state):
 def test_diagnostics_equal_sums_over_domain(periodic):
     slip = "free" if periodic[0] else "no"
     config = make_config(*periodic, physics__slip=slip, physics__beta=0.0 if periodic[1] else 2e-9)
-    found = diagnostics_on_layout(config, (1, 1))
-    assert list(found) == list(diagnostics_of_run(setup_of(config).scheme, ()))
-    assert found == pytest.approx(documented_diagnostics(config, whole_state(config)), rel=1e-13)
+    diagnostics = diagnostics_on_layout(config, (1, 1))
+    assert list(diagnostics) == list(diagnostics_of_run(setup_of(config).scheme, ()))
+    assert diagnostics == pytest.approx(documented_diagnostics(config, whole_state(config)), rel=1e-13)
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
@@ -139,45 +139,45 @@ def test_diagnostics_equal_sums_over_domain(periodic):
 )
 def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, periodic, dtype):
     config = make_config(*periodic, run__dtype=dtype)
-    alone = diagnostics_on_layout(config, (1, 1))
-    assert diagnostics_on_layout(config, layout) == alone
+    on_one_block = diagnostics_on_layout(config, (1, 1))
+    assert diagnostics_on_layout(config, layout) == on_one_block
     monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", 3 * NX)
-    assert diagnostics_on_layout(config, layout) == alone
+    assert diagnostics_on_layout(config, layout) == on_one_block
 
 
-def test_state_that_is_not_finite_has_no_diagnostics():
+def test_diagnostics_of_state_that_is_not_finite_are_nan():
     config = make_config(True, False)
-    for broken, layout in ((np.nan, (1, 1)), (-np.inf, (2, 2))):
+    for value, layout in ((np.nan, (1, 1)), (-np.inf, (2, 2))):
         state = whole_state(config)
-        state.h[tuple(np.argwhere(whole_mask())[-1])] = broken
+        state.h[tuple(np.argwhere(whole_mask())[-1])] = value
         assert all(math.isnan(number) for number in diagnostics_on_layout(config, layout, state).values())
 
 
 def flow_fields(u, v):
     """The derived fields of a flow u(x, y), v(x, y) over a flat floor without walls; the configuration; x and y."""
-    config = make_config(True, True, case={})
+    config = make_config(True, True, case_fields={})
     y, x = np.arange(-1.0, NY + 1)[:, None] * config.grid.dy, np.arange(-1.0, NX + 1)[None, :] * config.grid.dx
     ones = np.ones((NY + 2, NX + 2))
     arrays = config.physics.depth * ones, u(x, y) * ones, v(x, y) * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
     names = [name for name in DERIVED if name not in (*POTENTIALS, "wet")]
-    (found,) = evaluate_fields(names, [(state, grid, (NY, NX))], config.physics, None)
+    (derived_fields,) = evaluate_fields(names, [(state, grid, (NY, NX))], config.physics, None)
     for name, field in zip("huv", arrays, strict=True):
-        assert (found[name] == field[1:-1, 1:-1]).all()
-    return found, config, (x * ones)[1:-1, 1:-1], (y * ones)[1:-1, 1:-1]
+        assert (derived_fields[name] == field[1:-1, 1:-1]).all()
+    return derived_fields, config, (x * ones)[1:-1, 1:-1], (y * ones)[1:-1, 1:-1]
 
 
 def test_derived_fields_at_rest_and_in_solid_rotation():
     """With h = H, eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y and W = -(2 r)²."""
     rate = 1e-5
-    found, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
-    assert not found["eta"].any()
-    np.testing.assert_allclose(found["zeta"], 2 * rate, rtol=1e-10)
-    np.testing.assert_allclose(found["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)
-    np.testing.assert_allclose(found["speed"], rate * np.hypot(x, y), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(found["kinetic_energy"], (rate * np.hypot(x, y)) ** 2 / 2, rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(found["okubo_weiss"], -((2 * rate) ** 2), rtol=1e-9)
+    flow, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
+    assert not flow["eta"].any()
+    np.testing.assert_allclose(flow["zeta"], 2 * rate, rtol=1e-10)
+    np.testing.assert_allclose(flow["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)
+    np.testing.assert_allclose(flow["speed"], rate * np.hypot(x, y), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(flow["kinetic_energy"], (rate * np.hypot(x, y)) ** 2 / 2, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(flow["okubo_weiss"], -((2 * rate) ** 2), rtol=1e-9)
 
 
 def test_okubo_weiss_distinguishes_strain_from_rotation():
@@ -187,6 +187,6 @@ def test_okubo_weiss_distinguishes_strain_from_rotation():
         4: [(lambda x, y: x, lambda x, y: -y), (lambda x, y: y, lambda x, y: x)],
         0: [(lambda x, y: x, lambda x, y: y), (lambda x, y: y, lambda x, y: 0)],
     }
-    for W, u, v in ((W, *each) for W, of in flows.items() for each in of):
-        found, *_ = flow_fields(lambda x, y, u=u: rate * u(x, y), lambda x, y, v=v: rate * v(x, y))
-        np.testing.assert_allclose(found["okubo_weiss"], W * rate**2, rtol=1e-9, atol=1e-9 * rate**2)
+    for W, u, v in ((W, *each) for W, pairs in flows.items() for each in pairs):
+        flow, *_ = flow_fields(lambda x, y, u=u: rate * u(x, y), lambda x, y, v=v: rate * v(x, y))
+        np.testing.assert_allclose(flow["okubo_weiss"], W * rate**2, rtol=1e-9, atol=1e-9 * rate**2)

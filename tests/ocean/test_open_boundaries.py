@@ -25,52 +25,52 @@ def state_after(ny, nx, fields, steps, **options):
 @pytest.mark.fault("the transport of a boundary tide has no effect, or a wrong one")
 def test_tide_with_its_transport_enters_unchanged():
     """A progressive wave enters if its level and transport U = c eta are given, but not if its level alone is."""
-    ny, nx, spacing = 3, 30, 20e3
+    ny, nx, spacing, dt = 3, 30, 20e3, 10e3 / WAVE_SPEED
     w, amplitude = 2 * np.pi / M2_PERIOD, 1e-5
     x = (np.arange(nx) - 0.5)[None, :] * spacing + np.zeros((ny, 1))  # of centres, from the open face
 
-    def parts(size, place):
-        lag = w * place / WAVE_SPEED
-        return np.array([[size * np.cos(lag), size * np.sin(lag)]])
+    def parts(amplitude, x):
+        lag = w * x / WAVE_SPEED
+        return np.array([[amplitude * np.cos(lag), amplitude * np.sin(lag)]])
 
     level, transport = parts(amplitude, x), parts(amplitude * WAVE_SPEED, x + spacing / 2)
-    start = {"eta": level[0, 0], "u": transport[0, 0] / H}
-    size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": 0.5 * spacing / WAVE_SPEED, "grid__periodic_y": True}
-    steps = round(1.6 * M2_PERIOD / size["time__dt"])
-    sides = {"open_boundaries__sides": ("west", "east"), "open_boundaries__constituents": ("M2",)}
-    given = {"boundary_tide_level": level, "boundary_tide_transport_x": transport}
-    eta = amplitude * np.cos(w * (x / WAVE_SPEED - steps * size["time__dt"]))
-    h, *_ = state_after(ny, nx, given | start, steps, **sides, **size)
+    initial_fields = {"eta": level[0, 0], "u": transport[0, 0] / H}
+    steps = round(1.6 * M2_PERIOD / dt)
+    options = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "grid__periodic_y": True}
+    options |= {"open_boundaries__sides": ("west", "east"), "open_boundaries__constituents": ("M2",)}
+    boundary_fields = {"boundary_tide_level": level, "boundary_tide_transport_x": transport}
+    eta = amplitude * np.cos(w * (x / WAVE_SPEED - steps * dt))
+    h, *_ = state_after(ny, nx, boundary_fields | initial_fields, steps, **options)
     assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.002 * amplitude
-    h, *_ = state_after(ny, nx, {"boundary_tide_level": level} | start, steps, **sides, **size)
+    h, *_ = state_after(ny, nx, {"boundary_tide_level": level} | initial_fields, steps, **options)
     assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude
 
 
-def test_phases_of_boundary_tide_are_degrees():
-    """360 degrees change nothing, 180 degrees the sign of the tide."""
+def test_phases_of_boundary_tide_are_in_degrees():
+    """A phase of 360 degrees changes nothing; one of 180 degrees changes the sign of the tide."""
     tide, rest = {"constituents": ("M2",), "sides": ("west",), "amplitude": (1e-3,)}, {"eta": np.zeros((2, 9))}
-    options = [section("open_boundaries", **tide, phase=(p,)) for p in (0, 360, 180)]
-    found = [state_after(2, 9, rest, 5, **each)[0] - H for each in options]
-    assert np.abs(found[0]).max() > 1e-6
-    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max() + 1e-13)
-    np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
+    options = [section("open_boundaries", **tide, phase=(phase,)) for phase in (0, 360, 180)]
+    levels = [state_after(2, 9, rest, 5, **each)[0] - H for each in options]
+    assert np.abs(levels[0]).max() > 1e-6
+    np.testing.assert_allclose(levels[1], levels[0], atol=1e-9 * np.abs(levels[0]).max() + 1e-13)
+    np.testing.assert_allclose(levels[2], -levels[0], atol=1e-3 * np.abs(levels[0]).max())
 
 
 @pytest.mark.fault("air pressure pumps water through an open boundary")
-@pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
-def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
-    """Over a rough bed with islands; under nonuniform air pressure, sea level balances it."""
-    options = dict(more)
-    pressure = 101325.0 + options.pop("air", 0.0) * np.random.default_rng(3).standard_normal((9, 11))
+@pytest.mark.parametrize("pressure_variation", [0.0, 800.0], ids=["calm", "air"])
+def test_sea_at_rest_stays_at_rest_with_open_boundaries(pressure_variation):
+    """The bed is rough and has islands; sea level balances nonuniform air pressure."""
+    options = {"sponge__rate": 1e-3, "sponge__width": 1e4} if pressure_variation else {}
+    pressure = 101325.0 + pressure_variation * np.random.default_rng(3).standard_normal((9, 11))
     fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
-    fields |= {"air_pressure": pressure} if more else {}
+    fields |= {"air_pressure": pressure} if pressure_variation else {}
     fields["eta"] = 0.3 - (pressure - 101325.0) / (1025.0 * G)
     options |= {"open_boundaries__sides": ("west", "east", "south", "north"), "open_boundaries__level": 0.3}
     _, u, v = run_chunks("reference", configuration(9, 11, fields, grid__periodic_x=False, **options), 200)[:3]
     assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
 
 
-#: Water comes in through all sides, between islands.
+#: Water enters through all sides, between islands.
 SIDES = ("west", "east", "south", "north")
 BASIN = section("open_boundaries", sides=SIDES, constituents=("M2",), amplitude=(0.4,), transport_x=3.0, current_y=0.05)
 BASIN |= {"grid__periodic_x": False, "grid__periodic_y": False, "run__executor": "reference"}
@@ -80,33 +80,33 @@ BASIN |= {"grid__periodic_x": False, "grid__periodic_y": False, "run__executor":
 @pytest.mark.fault("inflow is missing in the series")
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
 def test_volume_changes_by_inflow_of_the_series(stepper):
-    """The inflow is weighted as the stepper does; that in the west also follows from the fields u and eta."""
+    """The stepper weights the inflow like other tendencies; in the west it also follows from the fields u and eta."""
     fields = random_fields(9, 11, amplitude=0.1)
     model = swmodel.Simulation(configuration(9, 11, fields, **BASIN, time__stepper=stepper))
-    density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
+    density, epsilon, previous_inflow = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
     for step in range(4):
-        numbers = model.diagnostics()
-        inflow = sum(numbers[f"inflow_{side}"] for side in SIDES)
+        diagnostics = model.diagnostics()
+        inflow = sum(diagnostics[f"inflow_{side}"] for side in SIDES)
         weights = (1.5 + epsilon, -0.5 - epsilon) if step and stepper == "ab2" else (1.0, 0.0)
         model.advance(1)
-        gained = (model.diagnostics()["mass"] - numbers["mass"]) / density
-        expected = model.dt * (weights[0] * inflow + weights[1] * before)
+        volume_change = (model.diagnostics()["mass"] - diagnostics["mass"]) / density
+        expected = model.dt * (weights[0] * inflow + weights[1] * previous_inflow)
         assert abs(expected) > 1e5
-        assert gained == pytest.approx(expected, abs=1e-14 * numbers["mass"] / density)
-        before = inflow
+        assert volume_change == pytest.approx(expected, abs=1e-14 * diagnostics["mass"] / density)
+        previous_inflow = inflow
     if stepper == "gfb":
         return
     eta, u, wet = model.field("eta"), model.field("u"), fields["mask"] > 0
-    depth = 0.5 * (fields["depth"][:, 0] + fields["depth"][:, 1])
+    face_depth = 0.5 * (fields["depth"][:, 0] + fields["depth"][:, 1])
     inner = (np.arange(9) > 0) & (np.arange(9) < 8)
-    level = eta[:, 1] + 0.5 * wet[:, 2] * (eta[:, 1] - eta[:, 2])
-    through = model.config.grid.dy * (u[:, 0] * (depth + level))[inner & wet[:, 0] & wet[:, 1]]
-    assert model.diagnostics()["inflow_west"] == pytest.approx(through.sum(), rel=1e-12)
+    face_level = eta[:, 1] + 0.5 * wet[:, 2] * (eta[:, 1] - eta[:, 2])
+    inflow_west = model.config.grid.dy * (u[:, 0] * (face_depth + face_level))[inner & wet[:, 0] & wet[:, 1]]
+    assert model.diagnostics()["inflow_west"] == pytest.approx(inflow_west.sum(), rel=1e-12)
 
 
 @pytest.mark.fault("the current at an open boundary is zero in files, means, ensembles")
-def test_current_at_open_boundary_is_that_inside():
-    """With a uniform transport, speed and its mean are the same in all cells inside, as are inflow and outflow."""
+def test_current_at_open_boundary_equals_current_inside():
+    """With a uniform transport, the speed and its mean are uniform inside, and inflow equals outflow."""
     options = {"open_boundaries__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "reference"}
     fields = {"depth": np.full((4, 12), H), "u": np.full((4, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))}
     config = configuration(4, 12, fields, open_boundaries__sides=("west", "east"), **LINEAR_OPTIONS | options)
@@ -115,10 +115,10 @@ def test_current_at_open_boundary_is_that_inside():
     for _ in range(3):
         model.advance(1)
         means.add_state(model.carry.state)
-    numbers, inflow = model.diagnostics(), 3.0 * 4 * config.grid.dy
-    assert numbers["inflow_west"] == pytest.approx(inflow, rel=1e-12)
-    assert numbers["inflow_east"] == pytest.approx(-inflow, rel=1e-12)
-    assert numbers["max_speed"] == pytest.approx(3.0 / H, rel=1e-12)
+    diagnostics, inflow = model.diagnostics(), 3.0 * 4 * config.grid.dy
+    assert diagnostics["inflow_west"] == pytest.approx(inflow, rel=1e-12)
+    assert diagnostics["inflow_east"] == pytest.approx(-inflow, rel=1e-12)
+    assert diagnostics["max_speed"] == pytest.approx(3.0 / H, rel=1e-12)
     for fields in (model.fields(["speed", "u"]), means.values()):
         np.testing.assert_allclose(fields["speed"][:, 1:-1], 3.0 / H, rtol=1e-12)
         np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
@@ -126,10 +126,10 @@ def test_current_at_open_boundary_is_that_inside():
 
 @pytest.mark.slow
 def test_oblique_waves_are_reflected_as_theory_says():
-    """(1 - cos)/(1 + cos) of their amplitude, except for the error of 16 cells per wavelength."""
-    nx, ny, dx, length, degrees = 160, 8, 1e3, 16e3, 45.0
-    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
-    dy, dt, k = length / sin / ny, 0.5 * dx / WAVE_SPEED, 2 * np.pi / length
+    """The reflection coefficient is (1 - cos)/(1 + cos), except for the error of 16 cells per wavelength."""
+    nx, ny, dx, wavelength, angle = 160, 8, 1e3, 16e3, 45.0
+    cos, sin = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+    dy, dt, k = wavelength / sin / ny, 0.5 * dx / WAVE_SPEED, 2 * np.pi / wavelength
 
     def wave(x, y):
         return 1e-6 * np.exp(-0.5 * ((x - 70e3) / 18e3) ** 2) * np.cos(k * (cos * x + sin * y))
@@ -137,8 +137,8 @@ def test_oblique_waves_are_reflected_as_theory_says():
     x, y = (np.arange(nx)[None, :] + 0.5) * dx, (np.arange(ny)[:, None] + 0.5) * dy
     u, v = G / WAVE_SPEED * cos * wave(x + dx / 2, y), G / WAVE_SPEED * sin * wave(x, y + dy / 2)
     fields = {"u": u, "v": v, "eta": wave(x, y)}
-    size = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
+    grid = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
     steps = round(1.7 * (nx * dx - 70e3) / (WAVE_SPEED * cos) / dt)
-    h, *_ = state_after(ny, nx, fields, steps, open_boundaries__sides=("east",), **size)
-    amplitude = np.sqrt(((h - H) ** 2).sum() / (fields["eta"] ** 2).sum())
-    assert amplitude == pytest.approx((1 - cos) / (1 + cos), rel=0.1)
+    h, *_ = state_after(ny, nx, fields, steps, open_boundaries__sides=("east",), **grid)
+    reflection = np.sqrt(((h - H) ** 2).sum() / (fields["eta"] ** 2).sum())
+    assert reflection == pytest.approx((1 - cos) / (1 + cos), rel=0.1)

@@ -1,4 +1,4 @@
-"""Projected grids: places, f, directions, files in any projection, reliefs, output for GDAL, and gauges."""
+"""Projected grids: positions, f, directions, files in any projection, reliefs, output for GDAL, and gauges."""
 
 import netCDF4
 import numpy as np
@@ -49,8 +49,8 @@ def height(x, y):
 def write_sea_floor(path, crs="EPSG:32633", west=WEST - 5e3, north=SOUTH + 25e3, step=100.0, cells=400, sign=1):
     """A raster of `height`, with pixels in any projection."""
     x, y = np.meshgrid(west + step * (np.arange(cells) + 0.5), north - step * (np.arange(cells) + 0.5))
-    form = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": cells, "width": cells}
-    with rasterio.open(path, "w", crs=crs, transform=rasterio.Affine(step, 0, west, 0, -step, north), **form) as raster:
+    profile = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": cells, "width": cells, "crs": crs}
+    with rasterio.open(path, "w", transform=rasterio.Affine(step, 0, west, 0, -step, north), **profile) as raster:
         raster.write(sign * height(*in_utm(crs, x, y)), 1)
     return str(path)
 
@@ -60,10 +60,10 @@ def in_utm(crs, x, y):
 
 
 def write_wind(path, angle=0.0):
-    """A wind stress of 0.1 Pa towards an angle from east, on longitudes and latitudes."""
+    """Options for a file with a wind stress of 0.1 Pa towards an angle from east, on longitudes and latitudes."""
     variables = lon_lat_axes(np.arange(13.0, 15.0, 0.1), np.arange(48.0, 50.0, 0.1))
-    for name, size in (("east", np.cos(angle)), ("north", np.sin(angle))):
-        variables[name] = ("lat lon", np.full((20, 20), 0.1 * size), {"units": "Pa"})
+    for name, component in (("east", np.cos(angle)), ("north", np.sin(angle))):
+        variables[name] = ("lat lon", np.full((20, 20), 0.1 * component), {"units": "Pa"})
     file = write_netcdf(path, variables)
     return {"input.wind_x": f"{file}:east", "input.wind_y": f"{file}:north"}
 
@@ -83,12 +83,12 @@ def test_points_have_the_longitudes_and_latitudes_of_pyproj(location):
     np.testing.assert_allclose(np.degrees(np.arctan2(*at.axis_angle[::-1])), angle_of_x_axis(location), atol=1e-6)
 
 
-def test_f_is_that_of_latitude_unless_it_is_given():
+def test_f_follows_latitude_unless_f0_is_set():
     _, latitude = lon_lat(X + STEP / 2, Y + STEP / 2)
     expected = 2 * 7.292115e-5 * np.sin(np.radians(latitude))
     np.testing.assert_allclose(coriolis(make_config("hurricane"), ROWS, COLUMNS), expected, rtol=1e-14)
-    given = make_config(**{"physics.f0": 3e-5})
-    np.testing.assert_array_equal(coriolis(given, ROWS, COLUMNS), np.full((NY, 1), 3e-5))
+    with_f0 = make_config(**{"physics.f0": 3e-5})
+    np.testing.assert_array_equal(coriolis(with_f0, ROWS, COLUMNS), np.full((NY, 1), 3e-5))
 
 
 @pytest.mark.fault("a projection that no grid in metres has; a domain that is not on the Earth")
@@ -102,7 +102,7 @@ def test_f_is_that_of_latitude_unless_it_is_given():
         ({"crs": "EPSG:5513", "easting": 5e5, "northing": 1e6}, "easting", "axes"),
         ({"periodic_x": True}, "periodic_x", "false"), ({"origin": "middle"}, "origin", "grid.crs"),
     ],
-    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
 def test_wrong_projections_are_refused(changes, key, words):
     with pytest.raises(ConfigError, match=words) as error:
@@ -110,7 +110,7 @@ def test_wrong_projections_are_refused(changes, key, words):
     assert any(line.startswith(f"grid.{key}: ") for line in error.value.problems)
 
 
-def test_case_for_a_plane_is_refused_and_others_are_named():
+def test_case_for_a_plane_is_refused_and_other_cases_are_named():
     with pytest.raises(ConfigError, match="grid.crs: .*jet.*chile2010.*rest"):
         make_config("jet")
 
@@ -123,41 +123,41 @@ def test_missing_package_is_named(monkeypatch):
 
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
-    """Also that of functions and of fields that are eastward by name; a table has components along the axes."""
-    config = make_config(**write_wind(tmp_path / "wind.nc", np.radians(20.0)))
+    """Wind from functions and from fields with eastward names is rotated, too; arrays are along the axes."""
+    from_file = make_config(**write_wind(tmp_path / "wind.nc", np.radians(20.0)))
     wind = {"wind_x": 0.1 * np.cos(np.radians(20.0)), "wind_y": 0.1 * np.sin(np.radians(20.0))}
     functions = {name: lambda at, value=value: value + 0 * at.lon for name, value in wind.items()}
-    names = {each: {"units": "Pa", "standard_name": EASTWARD_NAMES[variable_of(each).standard_name]} for each in wind}
-    uniform = {each: ("y x", np.full((NY, NX), wind[each]), names[each]) for each in wind}
+    attrs = {each: {"units": "Pa", "standard_name": EASTWARD_NAMES[variable_of(each).standard_name]} for each in wind}
+    uniform = {each: ("y x", np.full((NY, NX), wind[each]), attrs[each]) for each in wind}
     path = write_netcdf(tmp_path / "axes.nc", uniform)
     by_name = make_config(**{f"input.{each}": f"{path}:{each}" for each in wind})
-    for source in (config, by_name, load("rest", GRID, environ={}, fields=functions)):
-        x, y = evaluate(source, "wind_x"), evaluate(source, "wind_y")
+    for config in (from_file, by_name, load("rest", GRID, environ={}, fields=functions)):
+        x, y = evaluate(config, "wind_x"), evaluate(config, "wind_y")
         np.testing.assert_allclose(np.hypot(x, y), 0.1, rtol=1e-12)
         np.testing.assert_allclose(np.degrees(np.arctan2(y, x)), 20.0 - angle_of_x_axis("centre"), atol=1e-6)
-    table = load("rest", GRID, environ={}, fields={"wind_x": np.full((NY, NX), 0.1), "wind_y": np.zeros((NY, NX))})
-    np.testing.assert_array_equal(evaluate(table, "wind_x"), np.full((NY, NX), 0.1))
+    from_arrays = load("rest", GRID, {}, fields={"wind_x": np.full((NY, NX), 0.1), "wind_y": np.zeros((NY, NX))})
+    np.testing.assert_array_equal(evaluate(from_arrays, "wind_x"), np.full((NY, NX), 0.1))
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize(
     ("crs", "west", "north"), [("EPSG:32633", WEST - 5e3, SOUTH + 25e3), ("EPSG:32634", -45e3, 5.435e6)]
 )
-def test_raster_in_any_projection_is_read_at_the_places_of_the_grid(tmp_path, crs, west, north):
-    """Also on a grid of longitudes and latitudes."""
+def test_raster_in_any_projection_is_read_at_the_positions_of_the_grid(tmp_path, crs, west, north):
+    """It is also read on a grid of longitudes and latitudes."""
     path = write_sea_floor(tmp_path / "depth.tif", crs, west, north, sign=-1)
     np.testing.assert_allclose(evaluate(make_config(**{"input.depth": path})), -height(X, Y), rtol=1e-9)
     sphere = {"grid.kind": "latlon", "grid.west": 13.65, "grid.south": 48.75, "grid.dlon": 0.002, "grid.dlat": 0.002}
     sphere |= {"grid.nx": NX, "grid.ny": NY, "grid.periodic_x": False}
     config = load("rest", sphere | {"input.depth": path}, environ={})
-    places = in_utm("EPSG:4326", *points(config.grid, "centre", ROWS, COLUMNS).lon_lat)
-    np.testing.assert_allclose(evaluate(config), -height(*places), rtol=1e-9)
+    positions = in_utm("EPSG:4326", *points(config.grid, "centre", ROWS, COLUMNS).lon_lat)
+    np.testing.assert_allclose(evaluate(config), -height(*positions), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("crs", "tilt", "words"), [("", 0.0, ""), ("EPSG:2227", 0.0, "US survey foot"), ("EPSG:32633", 5.0, "rotated")]
 )
-def test_raster_without_a_system_has_that_of_the_grid_and_others_are_named(tmp_path, caplog, crs, tilt, words):
+def test_raster_without_reference_system_is_taken_to_have_that_of_the_grid(tmp_path, caplog, crs, tilt, words):
     """A raster in feet, or one that is rotated, is refused."""
     path = write_sea_floor(tmp_path / "depth.tif", sign=-1)
     with rasterio.open(path, "r+") as raster:
@@ -172,34 +172,34 @@ def test_raster_without_a_system_has_that_of_the_grid_and_others_are_named(tmp_p
         assert "taken as those of EPSG:32633" in caplog.text
 
 
-@pytest.mark.fault("a file in metres that lies elsewhere is taken to begin at the corner of the grid")
+@pytest.mark.fault("a file in metres that lies elsewhere is taken to start at the corner of the grid")
 @pytest.mark.parametrize("units", ["m", "km", ""])
 def test_file_in_metres_must_cover_the_grid(tmp_path, units):
     """A file that names no projection is taken to be in that of the grid."""
-    size = {"km": 1e3}.get(units, 1.0)
+    metres_per_unit = {"km": 1e3}.get(units, 1.0)
     for shift, is_refused in ((0.0, False), (WEST, True)):
         x, y = WEST - shift + 250.0 * np.arange(-2, 44), SOUTH + 250.0 * np.arange(-2, 44)
-        variables = {name: (name, at / size, {"units": units}) for name, at in (("x", x), ("y", y))}
+        variables = {name: (name, at / metres_per_unit, {"units": units}) for name, at in (("x", x), ("y", y))}
         variables["depth"] = ("y x", -height(x + shift, y[:, None]), {"units": "m"})
-        config = {"input.depth": write_netcdf(tmp_path / "depth.nc", variables)}
+        inputs = {"input.depth": write_netcdf(tmp_path / "depth.nc", variables)}
         if is_refused:
             with pytest.raises(InputError, match="does not cover the grid, which needs x = 4"):
-                evaluate(make_config(**config))
+                evaluate(make_config(**inputs))
             variables["depth"][2]["grid_mapping"] = "map"
             variables["map"] = ("", np.int32(0), {"grid_mapping_name": "no_projection"})
             write_netcdf(tmp_path / "depth.nc", variables)
             with pytest.raises(InputError, match="the projection of depth is not known"):
-                evaluate(make_config(**config))
+                evaluate(make_config(**inputs))
         else:
-            np.testing.assert_allclose(evaluate(make_config(**config)), -height(X, Y))
+            np.testing.assert_allclose(evaluate(make_config(**inputs)), -height(X, Y))
 
 
 @pytest.mark.slow
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize("crs", ["EPSG:32633", "EPSG:25833", "EPSG:32634"])
 @pytest.mark.parametrize("resolution", [STEP, 70.0])
-def test_sloping_relief_comes_back_at_centres(tmp_path, crs, resolution):
-    """From a raster in the projection of the grid or another one, finer or coarser than the cells."""
+def test_sloping_relief_is_reproduced_at_centres(tmp_path, crs, resolution):
+    """The raster is in the projection of the grid or in another one, and finer or coarser than the cells."""
     corner = (-45e3, 5.435e6) if crs == "EPSG:32634" else (WEST - 5e3, SOUTH + 25e3)
     path = write_sea_floor(tmp_path / "relief.tif", crs, *corner)
     region = (WEST, WEST + 7e3, SOUTH, SOUTH + 3500.0)
@@ -221,8 +221,8 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
     lon, lat = np.arange(13.0, 14.5, 0.002), np.arange(48.5, 49.1, 0.002)
     variables = lon_lat_axes(lon, lat)
     variables["z"] = ("lat lon", height(*in_utm("EPSG:4326", lon, lat[:, None])), {"units": "m"})
-    coarse = write_netcdf(tmp_path / "coarse.nc", variables)
-    region, files = (WEST, WEST + NX * STEP, SOUTH, SOUTH + NY * STEP), [survey, coarse]
+    relief = write_netcdf(tmp_path / "coarse.nc", variables)
+    region, files = (WEST, WEST + NX * STEP, SOUTH, SOUTH + NY * STEP), [survey, relief]
     grid = make_grid(tmp_path / "grid.nc", GridRequest(region, STEP, crs="EPSG:32633"), files)
     expected = -height(X, Y) + np.where(X > WEST + STEP * NX / 2, 500.0, 0.0)
     np.testing.assert_allclose(grid.depth, expected, rtol=1e-4)
@@ -231,28 +231,27 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
 
 
 def test_storm_and_fault_act_at_their_longitudes_and_latitudes(tmp_path):
-    """Both are compared with a fine grid of longitudes and latitudes; the axes of the projection turn the wind."""
-    track, run = tmp_path / "track.csv", {"run.executor": "reference", "run.steps": 1}
-    rows = ("time,lon,lat,wind,pressure,radius", "2021-01-01,10.8,48.9,50,950,30", "2021-01-02,10.9,49,50,950,30")
-    track.write_text("\n".join(rows))
+    """Both are compared with a fine grid of longitudes and latitudes; the wind is rotated to the projection's axes."""
+    track, run_options = tmp_path / "track.csv", {"run.executor": "reference", "run.steps": 1}
+    track.write_text("time,lon,lat,wind,pressure,radius\n2021-01-01,10.8,48.9,50,950,30\n2021-01-02,10.9,49,50,950,30")
     fault = {"case.top_lon": 10.8, "case.top_lat": 48.8, "case.top_depth": 2e4, "case.length": 5e4, "case.width": 3e4}
     storm = {"case.track": str(track), "case.coast": 60.0}
-    far_west = GRID | {"grid.kind": "plane", "grid.easting": 2e5, "grid.dx": 4e3, "grid.dy": 4e3}
-    fine = {"grid.kind": "latlon", "grid.west": 10.0, "grid.south": 48.5, "grid.dlon": 0.01, "grid.dlat": 0.01,
-            "grid.nx": 260, "grid.ny": 110, "grid.periodic_x": False}  # fmt: skip
-    found = []
-    for grid in (far_west, fine):
-        with_fault = load("chile2010", grid | run | fault, environ={})
+    far_west_grid = GRID | {"grid.kind": "plane", "grid.easting": 2e5, "grid.dx": 4e3, "grid.dy": 4e3}
+    fine_grid = {"grid.kind": "latlon", "grid.west": 10.0, "grid.south": 48.5, "grid.dlon": 0.01,
+                 "grid.dlat": 0.01, "grid.nx": 260, "grid.ny": 110, "grid.periodic_x": False}  # fmt: skip
+    results = []
+    for grid in (far_west_grid, fine_grid):
+        with_fault = load("chile2010", grid | run_options | fault, environ={})
         rows, columns = np.arange(with_fault.grid.ny), np.arange(with_fault.grid.nx)
         uplift = fields.evaluate(with_fault, "uplift", rows, columns)
-        with_storm = Simulation("hurricane", grid | run | storm)
+        with_storm = Simulation("hurricane", grid | run_options | storm)
         wind = with_storm.field("u10") + 1j * with_storm.field("v10")
-        found.append((points(with_fault.grid, "centre", rows, columns), uplift, wind))
-    (places, uplift, wind), (fine_places, *expected) = found
-    lines = fine_places.lat[:, 0], fine_places.lon[0]
-    expected = [RegularGridInterpolator(lines, field)(places.lon_lat[::-1]) for field in expected]
+        results.append((points(with_fault.grid, "centre", rows, columns), uplift, wind))
+    (centres, uplift, wind), (fine_centres, *expected) = results
+    axes = fine_centres.lat[:, 0], fine_centres.lon[0]
+    expected = [RegularGridInterpolator(axes, field)(centres.lon_lat[::-1]) for field in expected]
     np.testing.assert_allclose(uplift, expected[0], rtol=0, atol=2e-3 * np.ptp(uplift))
-    cos, sin = places.axis_angle
+    cos, sin = centres.axis_angle
     np.testing.assert_allclose(wind, expected[1] * (cos - 1j * sin), rtol=0, atol=0.01 * np.abs(wind).max())
     assert np.abs(sin).max() > 0.03
 
@@ -272,7 +271,7 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
-def test_gdal_places_output_and_export(run, tmp_path):
+def test_gdal_reads_positions_of_output_and_export(run, tmp_path):
     export(run[0], tmp_path / "eta.tif", ["eta"])
     expected = rasterio.Affine(STEP, 0, WEST, 0, -STEP, SOUTH + NY * STEP)
     with netCDF4.Dataset(run[0] / "output.nc") as data:
@@ -293,7 +292,7 @@ def test_gauge_is_at_its_longitude_and_measures_eastward(run):
     with netCDF4.Dataset(run[0] / "stations.nc") as series, netCDF4.Dataset(run[0] / "output.nc") as data:
         assert series["u"].standard_name == "eastward_sea_water_velocity"
         along_axes = [data["u"][-1, 5:7, 9].mean(), data["v"][-1, 5, 9:11].mean()]
-        rotated = np.radians(angle_of_x_axis("corner")[5, 9])
-        found = np.array([series["u"][-1, 1], series["v"][-1, 1]])
-    assert np.hypot(*found) > 0
-    assert np.arctan2(*found[::-1]) == pytest.approx(np.arctan2(*along_axes[::-1]) + rotated, abs=1e-6)
+        rotation = np.radians(angle_of_x_axis("corner")[5, 9])
+        measured = np.array([series["u"][-1, 1], series["v"][-1, 1]])
+    assert np.hypot(*measured) > 0
+    assert np.arctan2(*measured[::-1]) == pytest.approx(np.arctan2(*along_axes[::-1]) + rotation, abs=1e-6)

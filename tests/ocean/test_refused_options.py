@@ -16,7 +16,7 @@ SMALL = {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20, "run.executor": "referen
 SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
 PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
 TIDE = SPHERE | PLANE_TIDE
-#: (beginning of the message, words in it, options)
+#: (start of the message, words in it, options)
 REFUSED = [
     ("physics.tracers", 'called "a"', {"physics.tracers": [{"name": "a"}, {"name": "a"}]}),
     ("physics.tracers", '"eta"', {"physics.tracers": [{"name": "eta"}]}),
@@ -61,26 +61,26 @@ REFUSED = [
 @pytest.mark.fault("a leapfrog with open boundaries")
 @pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
 @pytest.mark.parametrize(("key", "words", "options"), REFUSED)
-def test_equations_refuse_unusable_options(key, words, options):
-    with pytest.raises(swmodel.ConfigError) as caught:
+def test_unusable_options_are_refused(key, words, options):
+    with pytest.raises(swmodel.ConfigError) as error:
         check_config(swmodel.load("rest", SMALL | options, {}))
-    assert any(line.startswith(f"{key}: ") and words in line for line in caught.value.problems), caught.value
+    assert any(line.startswith(f"{key}: ") and words in line for line in error.value.problems), error.value
 
 
 def test_closures_with_required_options_are_accepted():
-    enough = {"physics.zanna_bolton": 1.0, "physics.backscatter": 0.1, "physics.biharmonic_smagorinsky": 0.06}
-    check_config(swmodel.load("rest", SMALL | enough | {"output.fields": ["subgrid_energy"]}, {}))
+    closures = {"physics.zanna_bolton": 1.0, "physics.backscatter": 0.1, "physics.biharmonic_smagorinsky": 0.06}
+    check_config(swmodel.load("rest", SMALL | closures | {"output.fields": ["subgrid_energy"]}, {}))
 
 
 def sea_with_open_boundaries(nx, fields, *sides, **options):
-    given = {"grid__periodic_x": False, "open_boundaries__sides": sides, "run__executor": "reference"} | options
-    return configuration(5, nx, fields, **given)
+    options = {"grid__periodic_x": False, "open_boundaries__sides": sides, "run__executor": "reference"} | options
+    return configuration(5, nx, fields, **options)
 
 
 @pytest.mark.fault("an invalid depth outside an open boundary")
 @pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
 def test_depth_at_open_boundary_must_be_positive(column, value):
-    """Land that may flood next to the water outside must not be higher than that water is deep."""
+    """Land that may flood next to an outermost cell must not be higher than the water in that cell is deep."""
     depth = np.full((5, 6), 50.0)
     depth[2:4, column] = value
     config = sea_with_open_boundaries(6, {"depth": depth, "mask": np.ones((5, 6))}, "east", drying__active=column == 4)
@@ -89,14 +89,14 @@ def test_depth_at_open_boundary_must_be_positive(column, value):
 
 
 @pytest.mark.fault("an open boundary on land, a field that does not cover the side, or the sponge that relaxes to it")
-def test_open_boundary_must_be_water_and_have_boundary_data():
+def test_open_boundary_needs_water_and_boundary_data():
     fields = {"mask": np.ones((5, 6)), "boundary_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
     fields["boundary_level"][[1, 3, 4], 5] = np.nan
-    with pytest.raises(swmodel.ConfigError) as raised:
+    with pytest.raises(swmodel.ConfigError) as error:
         check_config(sea_with_open_boundaries(6, fields, "west", "east"))
-    assert "there is no water along the west side" in str(raised.value)
-    assert "boundary_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    assert "there is no water along the west side" in str(error.value)
+    assert "boundary_level: has no value at rows 1 and 3 to 4 of the east side" in str(error.value)
     for column in (4, 5):  # the remedy is to mask one of the two cells
         mask = np.ones((5, 6))
         mask[[1, 3, 4], column] = 0
@@ -108,15 +108,15 @@ def test_boundary_data_may_be_missing_at_open_corner():
     """No water enters through a corner, whether the field is steady or has records in time."""
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
-    for given in (level[0], level):
-        sea = sea_with_open_boundaries(6, {"boundary_level": given}, "west", "east", "south", "north")
-        model = swmodel.Simulation(sea)
+    for boundary_level in (level[0], level):
+        fields = {"boundary_level": boundary_level}
+        model = swmodel.Simulation(sea_with_open_boundaries(6, fields, "west", "east", "south", "north"))
         model.advance(1)
         assert np.isfinite(model.field("eta")).all()
 
 
 @pytest.mark.fault("air pressure at open boundaries relative to another reference")
-def test_air_pressure_at_open_boundaries_must_be_absolute():
+def test_air_pressure_must_fit_its_reference_at_open_boundaries():
     """An anomaly, or a pressure in hPa, is accepted only if `open_boundaries.pressure` is set to match."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
     with pytest.raises(swmodel.ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
@@ -127,12 +127,12 @@ def test_air_pressure_at_open_boundaries_must_be_absolute():
 
 @pytest.mark.fault("an open boundary on land, a field that does not cover the side, or the sponge that relaxes to it")
 @pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
-def test_sponge_needs_its_field_in_most_of_it(columns, missing):
+def test_sponge_needs_boundary_data_in_most_of_its_cells(columns, missing):
     """Of the sponge's 20 cells, `missing` have no value; if they are few, they relax to zero, with a remark."""
-    outside = np.full((5, 12), np.nan)
-    outside[:, :columns] = 0.1
-    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
-    config = sea_with_open_boundaries(12, {"boundary_level": outside}, "west", **wide)
+    boundary_level = np.full((5, 12), np.nan)
+    boundary_level[:, :columns] = 0.1
+    sponge = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
+    config = sea_with_open_boundaries(12, {"boundary_level": boundary_level}, "west", **sponge)
     words = f"boundary_level: has no value in {missing} of the 20 cells of the sponge, which relaxes to"
     if missing > 10:
         with pytest.raises(swmodel.ConfigError, match=f"{words} it"):

@@ -1,4 +1,4 @@
-"""Rotated-pole grids: positions, directions, f, and vectors that are given eastward and northward."""
+"""Rotated-pole grids: positions, rotation of eastward and northward vectors, output, and input about other poles."""
 
 import netCDF4
 import numpy as np
@@ -28,16 +28,16 @@ def make_config(source=Case, **changes):
     return load(source, GLOBE | changes, environ={})
 
 
-def eastward_flow(at):
+def solid_rotation(at):
     """Eastward and northward velocity of a solid rotation about a tilted axis, m/s."""
     lon, lat = np.radians(at.lon), np.radians(at.lat)
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
 
 
 @pytest.mark.fault("the description of meridian 0 of a rotated-pole grid is wrong")
-def test_rotation_of_positions_has_its_inverse():
-    back = to_earth(POLE, *from_earth(POLE, *RANDOM_POSITIONS))
-    np.testing.assert_allclose(back, RANDOM_POSITIONS, atol=1e-9)
+def test_rotation_of_positions_is_inverted():
+    positions = to_earth(POLE, *from_earth(POLE, *RANDOM_POSITIONS))
+    np.testing.assert_allclose(positions, RANDOM_POSITIONS, atol=1e-9)
     assert from_earth(POLE, *POLE)[1] == pytest.approx(90)
     np.testing.assert_allclose(to_earth(POLE, 0.0, 0.0), (138.0, 14.0), atol=1e-12)
     lon, lat = from_earth(POLE, 0.0, [90.0, -90.0])  # the meridian 0 runs over the north pole of the Earth
@@ -48,43 +48,43 @@ def test_rotation_of_positions_has_its_inverse():
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 def test_vector_components_are_rotated_to_the_axes():
     """Solid rotation about the pole of the grid is along x alone, whatever its direction on the Earth."""
-    up = np.radians(POLE[0]), np.radians(POLE[1])
+    pole_lon, pole_lat = np.radians(POLE[0]), np.radians(POLE[1])
 
     def u(at):
         lon, lat = np.radians(at.lon), np.radians(at.lat)
-        return np.sin(up[1]) * np.cos(lat) - np.cos(up[1]) * np.sin(lat) * np.cos(lon - up[0])
+        return np.sin(pole_lat) * np.cos(lat) - np.cos(pole_lat) * np.sin(lat) * np.cos(lon - pole_lon)
 
     def v(at):
-        return np.cos(up[1]) * np.sin(np.radians(at.lon) - up[0]) + 0 * at.lat
+        return np.cos(pole_lat) * np.sin(np.radians(at.lon) - pole_lon) + 0 * at.lat
 
     config = load(Case, GLOBE, environ={}, fields={"u": u, "v": v})
     zonal = np.cos(np.radians(axes(config.grid).y.first + 10 * CELLS[0][:, None]))
-    ours, across = (fields.evaluate(config, name, *CELLS) for name in "uv")
-    np.testing.assert_allclose(ours, np.broadcast_to(zonal, ours.shape), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(across, np.zeros((16, 24)), rtol=0, atol=1e-12)
+    u_on_grid, v_on_grid = (fields.evaluate(config, name, *CELLS) for name in "uv")
+    np.testing.assert_allclose(u_on_grid, np.broadcast_to(zonal, u_on_grid.shape), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(v_on_grid, np.zeros((16, 24)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_arrays_are_neither_rotated_nor_mixed_with_functions():
-    table = RNG.random((16, 24))
-    config = load(Case, GLOBE, environ={}, fields={"u": table})
-    np.testing.assert_array_equal(fields.evaluate(config, "u", *CELLS), table)
+    array = RNG.random((16, 24))
+    config = load(Case, GLOBE, environ={}, fields={"u": array})
+    np.testing.assert_array_equal(fields.evaluate(config, "u", *CELLS), array)
     assert not fields.evaluate(config, "v", *CELLS).any()
-    mixed = load(Case, GLOBE, environ={}, fields={"u": table, "v": lambda at: at.lat})
+    mixed = load(Case, GLOBE, environ={}, fields={"u": array, "v": lambda at: at.lat})
     with pytest.raises(InputError, match="u and v: "):
         fields.evaluate(mixed, "u", *CELLS)
 
 
 @pytest.mark.fault("boundary currents are not rotated with the grid")
 @pytest.mark.fault("records of boundary data are not rotated on a rotated-pole grid")
-def test_boundary_current_is_rotated_like_that_inside():
-    """Steady fields, and records in time."""
-    given = {}
+def test_boundary_current_is_rotated_like_current_inside():
+    """Both steady fields and records in time are rotated."""
+    formulas = {}
     for number, (name, axis) in enumerate((("u", "x"), ("v", "y"))):
-        given[name] = given[f"boundary_transport_{axis}"] = lambda at, n=number: eastward_flow(at)[n]
-        given[f"boundary_current_{axis}"] = lambda at, t, n=number: (1 + t / 1e4) * eastward_flow(at)[n]
-    config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=given)
+        formulas[name] = formulas[f"boundary_transport_{axis}"] = lambda at, n=number: solid_rotation(at)[n]
+        formulas[f"boundary_current_{axis}"] = lambda at, t, n=number: (1 + t / 1e4) * solid_rotation(at)[n]
+    config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=formulas)
     for name, axis in (("u", "x"), ("v", "y")):
         inside = fields.evaluate(config, name, *CELLS)
         np.testing.assert_array_equal(fields.evaluate(config, f"boundary_transport_{axis}", *CELLS), inside)
@@ -104,7 +104,7 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.night
-def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
+def test_output_file_has_positions_of_cells_and_satisfies_cf(run):
     assert_satisfies_cf(run[0] / "output.nc", on_sphere=True)
     grid = run[1].config.grid
     with netCDF4.Dataset(run[0] / "output.nc") as data:
@@ -113,19 +113,19 @@ def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
         assert (mapping.grid_north_pole_longitude, mapping.grid_north_pole_latitude) == POLE
         for name, values in zip(data["u"].coordinates.split(), points(grid, "u", *CELLS).lon_lat, strict=True):
             np.testing.assert_allclose(data[name][:], values, atol=1e-12)
-        turned = np.arctan2(*points(grid, "centre", *CELLS).axis_angle[::-1])
-        np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
+        angle = np.arctan2(*points(grid, "centre", *CELLS).axis_angle[::-1])
+        np.testing.assert_allclose(data["angle"][:], np.degrees(angle), atol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 def test_output_on_same_grid_is_read_to_the_bit(run):
     """On a grid with another pole it is interpolated (next test)."""
-    names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
-    names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
-    again = swmodel.Simulation(make_config(**names, **REFERENCE_OPTIONS))
+    inputs = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
+    inputs |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
+    new_simulation = swmodel.Simulation(make_config(**inputs, **REFERENCE_OPTIONS))
     for name in ("u", "v"):
-        np.testing.assert_array_equal(again.field(name), run[1].field(name))
+        np.testing.assert_array_equal(new_simulation.field(name), run[1].field(name))
 
 
 @pytest.mark.fault("records of boundary data are not rotated on a rotated-pole grid")
@@ -133,33 +133,33 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
 @pytest.mark.slow
 @pytest.mark.parametrize("pole", [(100.0, 60.0), None])
 def test_fields_on_another_pole_are_interpolated_to_second_order(tmp_path, pole):
-    """Of second order in the spacing of the file, for steady fields and for records in time."""
+    """The order refers to the spacing of the file; steady fields and records in time are interpolated alike."""
     errors = []
     for nx in (48, 96):
         path = tmp_path / f"run-{nx}"
-        spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3} | REFERENCE_OPTIONS
-        given = {name: lambda at, n=n: eastward_flow(at)[n] for name, n in (("u", 0), ("v", 1), ("eta", 0))}
-        swmodel.Simulation(load(Case, GLOBE | spaced, environ={}, fields=given)).run(path)
-        small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
-        inputs = {f"input.{name}": f"{path / 'output.nc'}:{name}@0" for name in ("eta", "u", "v")}
+        resolution = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3} | REFERENCE_OPTIONS
+        formulas = {name: lambda at, n=n: solid_rotation(at)[n] for name, n in (("u", 0), ("v", 1), ("eta", 0))}
+        swmodel.Simulation(load(Case, GLOBE | resolution, environ={}, fields=formulas)).run(path)
+        target_grid = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
+        inputs = {f"input.{name}": f"{path}/output.nc:{name}@0" for name in ("eta", "u", "v")}
         current = "boundary_current_x", "boundary_current_y"
-        inputs |= {f"input.{name}": f"{path / 'output.nc'}:{of}" for name, of in zip(current, "uv", strict=True)}
+        inputs |= {f"input.{name}": f"{path}/output.nc:{source}" for name, source in zip(current, "uv", strict=True)}
         inputs |= {"time.start": "2000-01-01", "time.dt": 1e-3}
-        config = make_config(**small | inputs | {"grid.periodic_x": False})
-        known = load(Case, GLOBE | small | {"grid.periodic_x": False}, environ={}, fields=given)
-        found = {name: fields.evaluate(config, name, *CELLS) for name in given}
-        for name, of in zip(current, "uv", strict=True):
-            np.testing.assert_array_equal(read_record(config, name, 0, *CELLS), found[of])
-        errors.append(max(np.abs(found[name] - fields.evaluate(known, name, *CELLS)).max() for name in given))
+        config = make_config(**target_grid | inputs | {"grid.periodic_x": False})
+        exact = load(Case, GLOBE | target_grid | {"grid.periodic_x": False}, environ={}, fields=formulas)
+        interpolated = {name: fields.evaluate(config, name, *CELLS) for name in formulas}
+        for name, source in zip(current, "uv", strict=True):
+            np.testing.assert_array_equal(read_record(config, name, 0, *CELLS), interpolated[source])
+        errors.append(max(np.abs(interpolated[name] - fields.evaluate(exact, name, *CELLS)).max() for name in formulas))
     assert errors[0] < 0.05
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
 
 
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
-def test_arrays_of_vectors_on_true_degrees_are_refused():
-    """They would be taken along the axes of the grid; a scalar on true degrees is accepted."""
-    degrees = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}
-    values = xarray.DataArray(np.zeros((37, 72)), degrees, ("lat", "lon"))
+def test_arrays_of_vectors_on_geographic_coordinates_are_refused():
+    """They would be taken along the axes of the grid; a scalar on geographic coordinates is accepted."""
+    coordinates = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}
+    values = xarray.DataArray(np.zeros((37, 72)), coordinates, ("lat", "lon"))
     values["lat"].attrs["units"], values["lon"].attrs["units"] = "degrees_north", "degrees_east"
     load(Case, GLOBE, environ={}, fields={"eta": values})
     with pytest.raises(ConfigError, match="fields: u: .*pole"):

@@ -21,9 +21,9 @@ def make_grid(**changes):
 
 def great_circle_distance(radius, lon, lat, other_lon, other_lat):
     lon, lat, other_lon, other_lat = map(np.radians, (lon, lat, other_lon, other_lat))
-    square = np.sin((other_lat - lat) / 2) ** 2
-    square += np.cos(lat) * np.cos(other_lat) * np.sin((other_lon - lon) / 2) ** 2
-    return 2 * radius * np.arcsin(np.sqrt(square))
+    haversine = np.sin((other_lat - lat) / 2) ** 2
+    haversine += np.cos(lat) * np.cos(other_lat) * np.sin((other_lon - lon) / 2) ** 2
+    return 2 * radius * np.arcsin(np.sqrt(haversine))
 
 
 @pytest.mark.promise("the sphere's geometry is exact")
@@ -43,35 +43,35 @@ def test_lengths_are_distances_on_sphere(location):
     rows = range(0, grid.ny, 100)
     at, lengths = points(grid, location, rows, [7]), metrics(grid, rows)
     half_x, half_y = grid.dlon / 2, grid.dlat / 2
-    across = great_circle_distance(grid.radius, at.lon - half_x, at.lat, at.lon + half_x, at.lat)
-    up = great_circle_distance(grid.radius, at.lon, at.lat - half_y, at.lon, at.lat + half_y)
-    np.testing.assert_allclose(getattr(lengths["dx"], location), across, rtol=1e-6)
-    np.testing.assert_allclose(np.broadcast_to(getattr(lengths["dy"], location), up.shape), up, rtol=1e-7)
+    width = great_circle_distance(grid.radius, at.lon - half_x, at.lat, at.lon + half_x, at.lat)
+    height = great_circle_distance(grid.radius, at.lon, at.lat - half_y, at.lon, at.lat + half_y)
+    np.testing.assert_allclose(getattr(lengths["dx"], location), width, rtol=1e-6)
+    np.testing.assert_allclose(np.broadcast_to(getattr(lengths["dy"], location), height.shape), height, rtol=1e-7)
 
 
 @pytest.mark.parametrize("origin", ["edge", "middle"])
 def test_distances_from_sides_are_those_on_sphere(origin):
     grid = make_grid(origin=origin, periodic_x=False, east=90.0)
     at = points(grid, "corner", range(grid.ny), range(grid.nx))
-    found = distances_from_sides(grid, at)
-    along = grid.radius * np.cos(np.radians(at.lat))
-    np.testing.assert_allclose(found["west"], along * np.radians(at.lon + 30), rtol=1e-12)
-    np.testing.assert_allclose(found["east"], along * np.radians(90 - at.lon), rtol=1e-12, atol=1e-6)
-    np.testing.assert_allclose(found["south"], great_circle_distance(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
+    distances = distances_from_sides(grid, at)
+    parallel_radius = grid.radius * np.cos(np.radians(at.lat))
+    np.testing.assert_allclose(distances["west"], parallel_radius * np.radians(at.lon + 30), rtol=1e-12)
+    np.testing.assert_allclose(distances["east"], parallel_radius * np.radians(90 - at.lon), rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(distances["south"], great_circle_distance(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
     to_north = great_circle_distance(grid.radius, 0, at.lat, 0, 70)
-    np.testing.assert_allclose(found["north"], to_north, rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(distances["north"], to_north, rtol=1e-12, atol=1e-6)
     middle = {"edge": (-30, -50), "middle": (30, 10)}[origin]
-    np.testing.assert_allclose(at.x, along * np.radians(at.lon - middle[0]), rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(at.x, parallel_radius * np.radians(at.lon - middle[0]), rtol=1e-12, atol=1e-6)
     np.testing.assert_allclose(at.y, grid.radius * np.radians(at.lat - middle[1]), rtol=1e-12, atol=1e-6)
 
 
-def test_f_is_that_of_rotating_sphere_unless_given():
+def test_f_follows_rotation_of_sphere_unless_f0_is_set():
     config = load(Case, BAND | {"grid.rotation": 1e-4}, environ={})
     latitude = -50 + 7.5 * (np.arange(16)[:, None] + 1)
     np.testing.assert_allclose(coriolis(config, range(16), [0]), 2e-4 * np.sin(np.radians(latitude)), rtol=1e-13)
-    given = load(Case, BAND | {"physics.f0": 1e-4, "physics.beta": 2e-11}, environ={})
-    northward = given.grid.radius * np.radians(latitude + 50)
-    np.testing.assert_allclose(coriolis(given, range(16), [0]), 1e-4 + 2e-11 * northward, rtol=1e-13)
+    with_f0 = load(Case, BAND | {"physics.f0": 1e-4, "physics.beta": 2e-11}, environ={})
+    northward = with_f0.grid.radius * np.radians(latitude + 50)
+    np.testing.assert_allclose(coriolis(with_f0, range(16), [0]), 1e-4 + 2e-11 * northward, rtol=1e-13)
 
 
 @pytest.mark.promise("the sphere's geometry is exact")
@@ -86,12 +86,12 @@ def test_small_basin_at_equator_equals_plane():
         plane = {"grid.dx": dx, "grid.dy": dx, "grid.origin": "middle", "physics.beta": beta}
         sphere = {"grid.kind": "latlon", "grid.west": 0.0, "grid.south": -ny / 2 * dlat, "grid.dlon": dlat}
         sphere |= {"grid.dlat": dlat, "grid.radius": radius, "grid.rotation": beta * radius / 2}
-        found = []
+        states = []
         for options in (plane, sphere):
             simulation = Simulation(load(type(case_with_fields(fields)), common | options, environ={}))
             simulation.advance(5)
-            found.append(simulation.state)
-        return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(*found, strict=True))
+            states.append(simulation.state)
+        return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(*states, strict=True))
 
     wide, narrow = difference(0.2), difference(0.1)
     assert wide > 1e-5

@@ -1,13 +1,13 @@
-"""Symmetries of the equations: other units, and x for y, give the same answer.
+"""Symmetries of the equations: neither other units nor a rotation of the domain changes the solution.
 
-A run in other units has the same bits: every field and parameter is multiplied by the powers of L (horizontal length),
-H (height), T (time) and R (density) that its dimension has, stepped, and divided again. With powers of two no rounding
-changes, so that one wrong dimension, or one number in the code that should have a dimension, changes the answer.
-Lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T, gravity ~ L2/(H T2).
+A run in other units has the same bits: fields and parameters are multiplied by the powers of L (horizontal length),
+H (height), T (time) and R (density) in their dimensions, and the fields are divided by them after the steps. Powers of
+two change no rounding, so that one wrong dimension, or one number in the code that should have a dimension, changes
+the result. Lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T, gravity ~ L2/(H T2).
 
-An f plane turned by 90 degrees, stepped and turned back equals the f plane stepped, to round-off. Turned clockwise,
-x' = y and y' = -x: u' = v and v' = -u. East faces become south faces, which are north faces of the cell below. A sponge
-on one side of a periodic axis is not turned: the face where the axis closes counts as its east or north end.
+An f plane that is rotated clockwise by 90 degrees and stepped equals one that is stepped and rotated, to round-off:
+x' = y and y' = -x, so u' = v and v' = -u. East faces become south faces, which are north faces of the cell below. No
+sponge lies on one side of a periodic axis, because the face where the axis closes counts as its east or north end.
 """
 
 import re
@@ -32,7 +32,7 @@ from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
 
-#: The numbers of a configuration by their exponents of L, H, T and R.
+#: The keys of numbers in a configuration, by the exponents of L, H, T and R.
 DIMENSIONS = {
     (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius grid.easting grid.northing sponge.width",
     (0, 1, 0, 0): "physics.depth open_boundaries.amplitude drying.thickness",
@@ -47,7 +47,7 @@ DIMENSIONS = {
     "body_force.y_phase open_boundaries.phase barriers.discharge_coefficient time.cfl time.ab2_epsilon "
     "time.robert_asselin",
 }
-EXPONENTS_OF_KEY = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
+EXPONENTS_OF_KEY = {key: exponents for exponents, keys in DIMENSIONS.items() for key in keys.split()}
 EXPONENTS_OF_KEY |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
 EXPONENTS_OF_DIAGNOSTIC = {"mass": (2, 1, 0, 1), "energy": (4, 1, -2, 1), "potential_enstrophy": (2, -1, -2, 0)}
 EXPONENTS_OF_DIAGNOSTIC |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "cfl": (0, 0, 0, 0)}
@@ -68,35 +68,35 @@ def scale_factor(exponents, units):
     return 2.0 ** np.dot(exponents, units)
 
 
-def options_in(units, options):
+def options_in_units(units, options):
     complete = configuration(NY, NX, **options)
     numbers = {}
-    for key, powers in EXPONENTS_OF_KEY.items():
+    for key, exponents in EXPONENTS_OF_KEY.items():
         section, name = key.split(".")
         if (number := getattr(getattr(complete, section), name)) not in (None, ()):
-            numbers[f"{section}__{name}"] = number * scale_factor(powers, units)
-    size = scale_factor((2, 0, -1, 0), units)
-    tracers = [row | {"diffusivity": row["diffusivity"] * size} for row in options.get("physics__tracers", ())]
+            numbers[f"{section}__{name}"] = number * scale_factor(exponents, units)
+    scale = scale_factor((2, 0, -1, 0), units)
+    tracers = [row | {"diffusivity": row["diffusivity"] * scale} for row in options.get("physics__tracers", ())]
     return options | numbers | {"physics__tracers": tuple(tracers)}
 
 
-def config_in(units, options):
+def config_in_units(units, options):
     fields = fields_of_case(options, NY, NX)
     fields = {name: field * scale_factor(variable_of(name).dimension, units) for name, field in fields.items()}
-    return configuration(NY, NX, fields, **options_in(units, options))
+    return configuration(NY, NX, fields, **options_in_units(units, options))
 
 
-def in_both_units(options, units="all"):
-    """State and memory of a run in other units, converted back, and those in the old units."""
-    units, configs = UNIT_EXPONENTS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNIT_EXPONENTS[units])]
-    expected, ours = map(state_and_memory_after_start, configs)
+def in_both_units(options, unit="all"):
+    """State and memory of a run in other units, converted back, and of a run in the original units."""
+    units, configs = UNIT_EXPONENTS[unit], [config_in_units(each, options) for each in ((0,) * 4, UNIT_EXPONENTS[unit])]
+    original, scaled = map(state_and_memory_after_start, configs)
     names = setup_of(configs[0]).scheme.state_type._fields
-    # Adams-Bashforth methods store tendencies, per T.
+    # Adams-Bashforth methods store tendencies, which are per time.
     per_time = scale_factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
-    scales = [scale_factor(variable_of(names[n % len(names)]).dimension, units) for n in range(len(ours))]
+    scales = [scale_factor(variable_of(names[n % len(names)]).dimension, units) for n in range(len(scaled))]
     scales = [scale * (per_time if n >= len(names) else 1.0) for n, scale in enumerate(scales)]
-    assert all(np.isfinite(field).all() and field.any() for field in expected)
-    return [field / field.dtype.type(scale) for field, scale in zip(ours, scales, strict=True)], expected
+    assert all(np.isfinite(field).all() and field.any() for field in original)
+    return [field / field.dtype.type(scale) for field, scale in zip(scaled, scales, strict=True)], original
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
@@ -106,72 +106,72 @@ def test_other_units_give_same_bits(scheme):
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
-def test_open_boundaries_give_same_bits_in_other_units():
+def test_open_boundaries_and_beta_plane_give_same_bits_in_other_units():
     assert has_same_bits(*in_both_units(OPEN_BOUNDARY_OPTIONS))
     for unit in UNIT_EXPONENTS:
         assert has_same_bits(*in_both_units(BETA_PLANE, unit)), unit
 
 
 def test_manning_drag_is_same_in_other_units():
-    """Except for rounding, because it has powers of a third."""
+    """It is the same except for rounding, because it contains cube roots."""
     for field, other in zip(*in_both_units(FRICTION_OPTIONS | {"physics__manning": 0.03}), strict=True):
         np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_diagnostics_and_time_steps_are_same_in_other_units():
-    """Diagnostics and derived fields of the initial state to the bit, the largest time step to round-off."""
-    units, found = UNIT_EXPONENTS["all"], []
+    """Diagnostics and derived fields of the initial state are the same to the bit, time steps to round-off."""
+    units, results = UNIT_EXPONENTS["all"], []
     options = BETA_PLANE | FORCING_OPTIONS | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
     for each in ((0, 0, 0, 0), units):
-        config = config_in(each, options | {"run__executor": "reference"})
+        config = config_in_units(each, options | {"run__executor": "reference"})
         simulation, extremes = swmodel.Simulation(resolve_without_checks(config)), survey(setup_of(config))
         fields = simulation.fields([name for name in derived_names(simulation.scheme) if name not in POTENTIALS])
-        longest = max_stable_dt(config, extremes)[0], dt_from_state(config, extremes)
-        found.append((simulation.diagnostics(), fields, np.array(longest)))
-    old, new = found
-    for name, powers in EXPONENTS_OF_DIAGNOSTIC.items():
-        assert new[0][name] / scale_factor(powers, units) == old[0][name], name
+        time_steps = max_stable_dt(config, extremes)[0], dt_from_state(config, extremes)
+        results.append((simulation.diagnostics(), fields, np.array(time_steps)))
+    old, new = results
+    for name, exponents in EXPONENTS_OF_DIAGNOSTIC.items():
+        assert new[0][name] / scale_factor(exponents, units) == old[0][name], name
     fields = [field / scale_factor(variable_of(name).dimension, units) for name, field in new[1].items()]
     assert has_same_bits(fields, old[1].values())
     np.testing.assert_allclose(new[2], old[2] * scale_factor((0, 0, 1, 0), units), rtol=1e-12)
 
 
 def exponents_of(units: str):
-    """Exponents of m, s and kg of units as the options state them ("m2 s-1"; Pa and J spelled out)."""
+    """Exponents of m, s and kg in units as the options state them ("m2 s-1"), with Pa and J in base units."""
     if units == "s m-1/3":  # fractional powers of a length and a thickness
         return pytest.approx(-1 / 3), 1, 0
-    spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1").replace("degrees", "1")
-    found = {"m": 0, "s": 0, "kg": 0}
-    for symbol, power in re.findall(r"(kg|m|s)(-?\d*)", spelled):
-        found[symbol] += int(power or 1)
-    return found["m"], found["s"], found["kg"]
+    units = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1").replace("degrees", "1")
+    exponents = {"m": 0, "s": 0, "kg": 0}
+    for symbol, power in re.findall(r"(kg|m|s)(-?\d*)", units):
+        exponents[symbol] += int(power or 1)
+    return exponents["m"], exponents["s"], exponents["kg"]
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_every_number_of_configuration_has_its_dimension():
     terms = (term.name for term in TERMS_OF_THE_MODEL.values() if term.options)
-    found = {}
-    for room in ("drying", "grid", "physics", "scheme", "time", *terms):
-        keys = swmodel.Config.model_fields[room].annotation.model_fields.items()
+    key_units = {}
+    for section_name in ("drying", "grid", "physics", "scheme", "time", *terms):
+        keys = swmodel.Config.model_fields[section_name].annotation.model_fields.items()
         numbers = ((key, field) for key, field in keys if "float" in str(field.annotation))
-        found |= {f"{room}.{key}": field.json_schema_extra["unit"] for key, field in numbers}
-    assert found.keys() == EXPONENTS_OF_KEY.keys()
+        key_units |= {f"{section_name}.{key}": field.json_schema_extra["unit"] for key, field in numbers}
+    assert key_units.keys() == EXPONENTS_OF_KEY.keys()
     fields = (*VARIABLES, "tracer", "tracer_content")
-    units = found | {name: variable_of(name).units for name in fields}
+    units = key_units | {name: variable_of(name).units for name in fields}
     units |= {name: quantity.units for name, quantity in DIAGNOSTICS.items()}
-    known = EXPONENTS_OF_KEY | {name: variable_of(name).dimension for name in fields} | EXPONENTS_OF_DIAGNOSTIC
-    for name, (length, height, time, density) in known.items():
+    all_exponents = EXPONENTS_OF_KEY | {name: variable_of(name).dimension for name in fields} | EXPONENTS_OF_DIAGNOSTIC
+    for name, (length, height, time, density) in all_exponents.items():
         assert exponents_of(units[name]) == (length + height - 3 * density, time, density), name
 
 
 MAX_ROUNDING_UNITS = 16.0  # units in the last place of each field's largest value
-#: Where each side of the domain goes.
+#: The side that each side of the domain becomes.
 ROTATED_SIDE = {"west": "north", "north": "east", "east": "south", "south": "west"}
 
 
 def rotate_centres(a):
-    """Values at centres, turned clockwise."""
+    """Values at centres, rotated clockwise."""
     return np.ascontiguousarray(a.T[::-1])
 
 
@@ -181,8 +181,8 @@ def rotate_current(u, v):
 
 def rotate_fields(fields):
     u, v = rotate_current(fields["u"], fields["v"])
-    found = {name: rotate_centres(values) for name, values in fields.items()}
-    return found | {"u": u, "v": v, "wind_x": found["wind_y"], "wind_y": -found["wind_x"]}
+    rotated = {name: rotate_centres(values) for name, values in fields.items()}
+    return rotated | {"u": u, "v": v, "wind_x": rotated["wind_y"], "wind_y": -rotated["wind_x"]}
 
 
 def rotate_options(options):
@@ -200,14 +200,14 @@ def test_rotated_domain_gives_rotated_solution(scheme):
         options |= {"sponge__sides": ("west", "south", "north")}
     fields = fields_of_case(options, NY, NX)
     config = configuration(NY, NX, fields, **options)
-    straight = state_and_memory_after_start(config)
-    ours = state_and_memory_after_start(configuration(NX, NY, rotate_fields(fields), **rotate_options(options)))
+    original = state_and_memory_after_start(config)
+    rotated = state_and_memory_after_start(configuration(NX, NY, rotate_fields(fields), **rotate_options(options)))
     names = setup_of(config).scheme.state_type._fields
-    for start in range(0, len(straight), len(names)):
-        group = dict(zip(names, straight[start : start + len(names)], strict=True))
+    for start in range(0, len(original), len(names)):
+        group = dict(zip(names, original[start : start + len(names)], strict=True))
         u, v = rotate_current(group["u"], group["v"])
         expected = {name: rotate_centres(values) for name, values in group.items()} | {"u": u, "v": v}
-        for name, a in zip(names, ours[start : start + len(names)], strict=True):
+        for name, a in zip(names, rotated[start : start + len(names)], strict=True):
             b = expected[name]
             assert np.abs(a - b).max() / np.spacing(np.abs(b).max()) <= MAX_ROUNDING_UNITS, name
             assert np.abs(b).max() > 0

@@ -1,4 +1,4 @@
-"""User-defined terms, with and without parameters: what they may be, and what is refused before the first step."""
+"""User terms, with and without parameters: which terms are accepted or refused before the first step; Patches."""
 
 import re
 from functools import partial
@@ -24,31 +24,31 @@ def damp(state, grid, t, rate=1e-3):
     return {"u": -rate * state.u}
 
 
-def rough(state, grid, t, roughness):
+def drag(state, grid, t, roughness):
     return {"u": -op.mx_f(roughness) * state.u}
 
 
-def far(state, grid, t):
+def wide_stencil(state, grid, t):
     h = state.h
     for _ in range(20):
         h = op.mx_c(op.mx_f(h))
     return {"h": h}
 
 
-def slow(state, grid, t, parameters):
+def parametric_damping(state, grid, t, parameters):
     return {"u": -parameters["rate"] * state.u}
 
 
-def viscosity(state, grid, t, size):
-    return {"u": size * state.u}
+def viscosity(state, grid, t, parameters):
+    return {"u": parameters * state.u}
 
 
 def network_of(function, outputs=1):
-    """A term that applies a function to h cell by cell and unpacks this number of outputs."""
+    """A term with parameters that applies a function to h cell by cell and unpacks this number of outputs."""
 
-    def network(state, grid, t, initial_parameters):
-        found = op.cell_by_cell(lambda around: function(initial_parameters, around), [state.h], 1)
-        (first, *_) = [found[number] for number in range(outputs)]
+    def network(state, grid, t, parameters):
+        results = op.cell_by_cell(lambda neighbourhood: function(parameters, neighbourhood), [state.h], 1)
+        (first, *_) = [results[number] for number in range(outputs)]
         return {"h": first}
 
     return Parametric(network, np.ones((2, 9)))
@@ -58,22 +58,22 @@ def config_with_terms(*terms, **fields):
     return load(Case, SMALL, {}, fields=fields, terms=terms)
 
 
-def term_with_closure(number):
-    return lambda state, grid, t: {"u": -number * state.u}
+def damp_at(rate):
+    return lambda state, grid, t: {"u": -rate * state.u}
 
 
 def test_checksum_of_term_follows_its_computation():
-    same, other = [damp, term_with_closure(1e-3), partial(damp, rate=1e-3)], term_with_closure(1.0001e-3)
+    same, other = [damp, damp_at(1e-3), partial(damp, rate=1e-3)], damp_at(1.0001e-3)
     networks = [Parametric(stress, initial_parameters(seed)) for seed in (0, 0, 1)]
-    found = [resolve(config_with_terms(term)) for term in (*same, other, *networks)]
-    a, b, c, d, *learned = [config.python.terms[0].split()[1] for config in found]
-    assert a == b == c != d
-    assert learned[0] == learned[1] != learned[2]
-    (told,) = differences(to_toml(found[1]), to_toml(found[3]))
-    assert re.fullmatch(r"python.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
+    configs = [resolve(config_with_terms(term)) for term in (*same, other, *networks)]
+    checksums = [config.python.terms[0].split()[1] for config in configs]
+    assert checksums[0] == checksums[1] == checksums[2] != checksums[3]
+    assert checksums[4] == checksums[5] != checksums[6]
+    (message,) = differences(to_toml(configs[1]), to_toml(configs[3]))
+    assert re.fullmatch(r"python.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", message)
 
 
-#: {words of the message: what a term must not return}
+#: {words of the message: function whose value a term must not return}
 WRONG_TERMS = {
     "returns a NoneType": lambda state: None,
     'tendency of "eta"': lambda state: {"eta": state.h},
@@ -99,29 +99,29 @@ def test_wrong_term_is_refused_with_its_line(words):
     def term(state, grid, t):
         return WRONG_TERMS[words](state)
 
-    (found,) = problems_of(config_with_terms, term)
-    assert re.match(rf"terms: {re.escape(__file__)}:\d+: term:? ", found), found
-    assert words in found
+    (problem,) = problems_of(config_with_terms, term)
+    assert re.match(rf"terms: {re.escape(__file__)}:\d+: term:? ", problem), problem
+    assert words in problem
 
 
-#: {words of the message: what is not a term}
-OBJECTS_THAT_ARE_NO_TERMS = {
+#: {words of the message: object that is not a usable term}
+UNUSABLE_TERMS = {
     "3 is not a term": 3,
     "is not a term": Case,
     "(state, t)": lambda state, t: {},
     "depth is not a coefficient": lambda state, grid, t, depth: {},
-    "rough asks for roughness": rough,
-    "far reads cells further than 16": far,
+    "drag asks for roughness": drag,
+    "wide_stencil reads cells further than 16": wide_stencil,
     "wind is a term of swmodel": Term("wind", damp),
-    "mine has options": Term("mine", damp, options=Case),
+    "ice_drag has options": Term("ice_drag", damp, options=Case),
     # With parameters.
     "network: TypeError": network_of(lambda w, x: w @ x[:8]),
     "network: IndexError": network_of(lambda w, x: w @ x, outputs=3),
     "array with 0 axes": network_of(lambda w, x: (w @ x)[0]),
     "returns float32": network_of(lambda w, x: (w @ x).astype("float32")),
     "not finite for h": network_of(lambda w, x: jnp.log(-(w @ x))),
-    "parameters['rate'] must be finite": Parametric(slow, {"rate": np.array([1.0, np.nan])}),
-    "arrays of floating-point numbers": Parametric(slow, {"rate": 3.0}),
+    "parameters['rate'] must be finite": Parametric(parametric_damping, {"rate": np.array([1.0, np.nan])}),
+    "arrays of floating-point numbers": Parametric(parametric_damping, {"rate": 3.0}),
     "viscosity is the name of a field": Parametric(viscosity, np.ones(2)),
     "(state, grid, t, parameters)": Parametric(lambda state, grid, t: {}, np.ones(2)),
     "3 is not a term; ": Parametric(3, np.ones(2)),
@@ -129,46 +129,46 @@ OBJECTS_THAT_ARE_NO_TERMS = {
 
 
 @pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
-@pytest.mark.fault("a network that does not fit: inputs, outputs, precision, not finite")
-def test_object_that_is_no_term_is_refused():
-    for words, term in OBJECTS_THAT_ARE_NO_TERMS.items():
-        (found,) = problems_of(config_with_terms, term)
-        assert words in found
+@pytest.mark.fault("a network has the wrong inputs, outputs, parameters or precision, or is not finite")
+def test_unusable_terms_are_refused():
+    for words, term in UNUSABLE_TERMS.items():
+        (problem,) = problems_of(config_with_terms, term)
+        assert words in problem
     with pytest.raises(ConfigError, match=r"^terms: .*\[function\]"):
         load(Case, SMALL, {}, terms=damp)
-    (found,) = problems_of(config_with_terms, damp, partial(damp, rate=1.0))
-    assert "damp" in found
+    (problem,) = problems_of(config_with_terms, damp, partial(damp, rate=1.0))
+    assert "damp" in problem
     assert problems_of(config_with_terms, roughness=1.0)[0].startswith("fields: no field roughness")
-    holes = {"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x}
+    fields_with_holes = {"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x}
     with pytest.raises(ConfigError, match=r"^roughness .*row 2"):
-        Simulation(Case, SMALL, fields=holes, terms=[rough])
+        Simulation(Case, SMALL, fields=fields_with_holes, terms=[drag])
 
 
 def test_rate_of_term_limits_time_step():
-    rate = Variable("mine_rate", "centre", "s-1", "", "rate of mine")
+    rate = Variable("ice_drag_rate", "centre", "s-1", "", "rate of the drag of ice")
 
     def tendency(flow, params, now):
-        return {"u": -op.mx_f(params["mine_rate"]) * flow.u}
+        return {"u": -op.mx_f(params["ice_drag_rate"]) * flow.u}
 
-    term = Term("mine", tendency, (rate,), rate=lambda values, dx, dy: values["mine_rate"])
-    check_config(config_with_terms(term, mine_rate=1e-3))
+    term = Term("ice_drag", tendency, (rate,), rate=lambda values, dx, dy: values["ice_drag_rate"])
+    check_config(config_with_terms(term, ice_drag_rate=1e-3))
     with pytest.raises(ConfigError, match=r"^time.dt: .*friction"):
-        check_config(config_with_terms(term, mine_rate=10.0))
+        check_config(config_with_terms(term, ice_drag_rate=10.0))
 
 
 def test_network_gets_neighbour_cells_row_by_row():
-    """One input after the other, each from the south-west."""
+    """The neighbours in the first input come before those in the second, each from the south-west."""
     h, u = (Patch(jnp.asarray(values), (0, 0)) for values in np.random.default_rng(0).random((2, 8, 12)))
     for number, (rows, columns, source) in {0: (-1, -1, h), 5: (0, 1, h), 16: (1, 0, u)}.items():
-        (found,) = op.cell_by_cell(lambda around, n=number: around[n : n + 1], [h, u], 1)
+        (result,) = op.cell_by_cell(lambda neighbourhood, n=number: neighbourhood[n : n + 1], [h, u], 1)
         expected = np.roll(source.values, (-rows, -columns), (0, 1))[1:-1, 1:-1]
-        np.testing.assert_array_equal(found.values, expected)
+        np.testing.assert_array_equal(result.values, expected)
 
 
 @pytest.mark.fault("an executor that cannot take parameters")
-def test_executor_without_parameters_is_refused():
-    term = Parametric(slow, {"rate": np.ones(())})
-    with pytest.raises(ConfigError, match=r"test_user_terms.py:\d+: slow has parameters, .*xla"):
+def test_executor_that_cannot_take_parameters_is_refused():
+    term = Parametric(parametric_damping, {"rate": np.ones(())})
+    with pytest.raises(ConfigError, match=r"test_user_terms.py:\d+: parametric_damping has parameters, .*xla"):
         check_config(load(Case, SMALL | {"run.executor": "native"}, {}, terms=[term]))
     assert resolve(load(Case, SMALL | {"run.executor": "auto"}, {}, terms=[term])).run.executor == "xla"
 
@@ -188,7 +188,7 @@ FUNCTIONS = {
     "and, or": lambda a, b: np.where((a > 1.0) & (b > 1.0), a, b) + np.where((a > 1.0) | np.less(b, 1.0), a, b),
     "tanh": lambda a, b: np.tanh(a) * np.arctan2(a, b),
     "numbers first": lambda a, b: 2.0 / a - 3 / b + np.float64(2) * a + (1 - b) - np.float64(1) / a,
-    "numbers behind": lambda a, b: a / 2 - b * np.float64(3) + np.where(b >= 1, a, 0.0),
+    "numbers last": lambda a, b: a / 2 - b * np.float64(3) + np.where(b >= 1, a, 0.0),
 }
 
 
@@ -197,19 +197,19 @@ FUNCTIONS = {
 def test_functions_of_patches_are_those_of_their_values(name, xp, dtype):
     function, (a, b) = FUNCTIONS[name], RANDOM_VALUES
     expected = function(a[:, 1:], b[:, :-1])
-    found = function(east(Patch(xp.asarray(a, dtype), (0, 0))), Patch(xp.asarray(b, dtype), (0, 0)))
-    assert isinstance(found.values, np.ndarray) == (xp is np)
-    assert found.values.dtype == dtype
-    assert found.start == (0, 0)
-    np.testing.assert_allclose(found.values, expected, rtol=1e-15 if dtype == "float64" else 2e-6)
+    result = function(east(Patch(xp.asarray(a, dtype), (0, 0))), Patch(xp.asarray(b, dtype), (0, 0)))
+    assert isinstance(result.values, np.ndarray) == (xp is np)
+    assert result.values.dtype == dtype
+    assert result.start == (0, 0)
+    np.testing.assert_allclose(result.values, expected, rtol=1e-15 if dtype == "float64" else 2e-6)
 
 
 def test_patches_are_combined_on_common_cells():
     a, b = RANDOM_VALUES
     patch_a, patch_b = Patch(a, (0, 0)), Patch(b, (0, 0))
-    found = np.where(north(patch_a) > 1.0, east(patch_b), patch_a)
-    assert found.start == (0, 0)
-    np.testing.assert_array_equal(found.values, np.where(a[1:, :-1] > 1, b[:-1, 1:], a[:-1, :-1]))
+    result = np.where(north(patch_a) > 1.0, east(patch_b), patch_a)
+    assert result.start == (0, 0)
+    np.testing.assert_array_equal(result.values, np.where(a[1:, :-1] > 1, b[:-1, 1:], a[:-1, :-1]))
 
 
 REFUSED_OPERATIONS = {
@@ -220,7 +220,7 @@ REFUSED_OPERATIONS = {
 }
 
 
-def test_patch_refuses_what_is_no_arithmetic_of_cells():
-    for words, wrong in ((words, each) for words, group in REFUSED_OPERATIONS.items() for each in group):
+def test_patch_refuses_unsupported_operations():
+    for words, operation in ((words, each) for words, group in REFUSED_OPERATIONS.items() for each in group):
         with pytest.raises(TypeError, match=words):
-            wrong(Patch(RANDOM_VALUES[1], (0, 0)))
+            operation(Patch(RANDOM_VALUES[1], (0, 0)))

@@ -1,4 +1,4 @@
-"""Blocks tile the grid and are built separately; halos have the cells around; refused layouts."""
+"""Blocks tile the grid and are built separately, halos contain the cells around them, and wrong layouts are refused."""
 
 import tracemalloc
 
@@ -26,18 +26,18 @@ def test_chosen_layout_has_shortest_halos_and_longest_rows():
 
 
 def test_put_copies_arrays():
-    given = np.zeros(72)
-    for first in range(8):  # aligned or not
-        ours = SerialTransport(block_of_rank(0, (1, 1), 4, 4)).put(given[first:])
-        given += 1
-        assert not np.any(ours - first)
+    values = np.zeros(72)
+    for first in range(8):  # aligned in memory or not
+        copied = SerialTransport(block_of_rank(0, (1, 1), 4, 4)).put(values[first:])
+        values += 1
+        assert not np.any(copied - first)
 
 
 @pytest.mark.fault("more ranks than cells")
 @pytest.mark.fault("absurd numbers of processes")
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
-def test_too_many_processes_name_largest_number_that_fits(nproc):
-    """The answer is immediate, as only possible numbers of rows are tried."""
+def test_error_about_too_many_processes_names_largest_number(nproc):
+    """The error is raised at once, because only possible numbers of rows are tried."""
     with pytest.raises(LayoutError, match="number is 6"):
         choose_layout(nproc, 2, 3)
 
@@ -49,41 +49,41 @@ def test_layout_of_wrong_size_or_of_narrow_blocks_is_refused(layout, min_length,
         parse_layout(layout, 4, 7, 9, min_length)
 
 
-#: Numbers of cells in each direction, and of blocks; a field of the whole grid takes 1.6 GB in single precision.
-CELLS, BLOCKS, MARGIN = 20_000, 64, 3
+#: Cells and blocks along each axis, and cells of the halo; a field of the grid takes 1.6 GB in single precision.
+CELLS, BLOCKS, HALO = 20_000, 64, 3
 
 
 @pytest.mark.parametrize("name", cases.names())
 @pytest.mark.slow
 def test_case_builds_block_without_whole_grid(name):
     config = load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
-    part = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
+    block = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
     tracemalloc.start()
     try:
-        fields = [*setup_of(config).grid(part, MARGIN), *setup_of(config).params(part, MARGIN)]
-        fields += setup_of(config).state(part)
+        fields = [*setup_of(config).grid(block, HALO), *setup_of(config).params(block, HALO)]
+        fields += setup_of(config).state(block)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < CELLS**2 // 4
-    assert max(np.size(field) for field in fields if field is not None) <= (CELLS // BLOCKS + 1 + 2 * MARGIN) ** 2
+    assert max(np.size(field) for field in fields if field is not None) <= (CELLS // BLOCKS + 1 + 2 * HALO) ** 2
 
 
 class CountingTransport(SerialTransport):
-    sent = 0
+    n_messages = 0
 
     def shift(self, value, axis, step):
-        self.sent += 1
+        self.n_messages += 1
         return super().shift(value, axis, step)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "halo_width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
 def test_halo_equals_periodic_padding(shape, halo_width, messages):
-    """This holds for any width; each direction takes one message per exchange."""
+    """This holds for any width. An exchange sends one message in each direction; wide halos need several exchanges."""
     transport = CountingTransport(block_of_rank(0, (1, 1), *shape))
     fields = np.random.default_rng(1).random((3, *shape))
-    around = exchange_halos([jnp.asarray(field) for field in fields], halo_width, transport)
-    for ours, field in zip(around, fields, strict=True):
-        np.testing.assert_array_equal(ours, np.pad(field, halo_width, mode="wrap"))
-    assert transport.sent == messages
+    fields_with_halo = exchange_halos([jnp.asarray(field) for field in fields], halo_width, transport)
+    for field_with_halo, field in zip(fields_with_halo, fields, strict=True):
+        np.testing.assert_array_equal(field_with_halo, np.pad(field, halo_width, mode="wrap"))
+    assert transport.n_messages == messages

@@ -1,4 +1,4 @@
-"""Blocks on four devices of one process: the bits of one block, and messages to neighbours only."""
+"""Blocks on several devices of one process have the bits of one block, and send messages only to neighbours."""
 
 import hashlib
 
@@ -20,13 +20,8 @@ pytestmark = pytest.mark.mpi  # the first rank has four devices
 
 ONE_BLOCK, FOUR_BLOCKS = (1, 1), (2, 2)
 LAYOUTS = (FOUR_BLOCKS, (3, 1), (1, 3))
-SHARED_OPTIONS = {
-    "sponge__rate": 1e-4,
-    "sponge__width": 2e4,
-    "sponge__sides": ("south", "north"),
-    "physics__slip": "no",
-}
-SHARED_OPTIONS |= {"physics__biharmonic_viscosity": 1e8}
+SHARED_OPTIONS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("south", "north")}
+SHARED_OPTIONS |= {"physics__slip": "no", "physics__biharmonic_viscosity": 1e8}
 
 
 def sharded_config(ny, nx, layout, executor="native", **options):
@@ -58,44 +53,42 @@ OTHER_CASES += [(name, layout, "xla") for name, layout, _ in CASES[10::8]]
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.parametrize(("name", "layout", "executor"), [*CASES[::7], *night_and_release_params(OTHER_CASES, every=2)])
 def test_layouts_of_devices_have_bits_of_one_block(ranks, name, layout, executor):
-    """With xla, the ranks compile as with `--reproducible`."""
+    """With xla, the process compiles as with `--reproducible`."""
     if executor == "xla":
         ranks = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
-    ((one, several),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], executor)
-    assert several == one
+    ((one_block, several_blocks),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], executor)
+    assert several_blocks == one_block
 
 
-def digests_in_sweeps():
+def digests_by_sweep_length():
     config = sharded_config(13, 17, FOUR_BLOCKS)
     return [digest_after_steps(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
 
 
-def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
-    ((one, three),) = ranks(1, digests_in_sweeps)
+def test_steps_per_sweep_change_no_bit_on_blocks_of_unequal_size(ranks):
+    ((one, three),) = ranks(1, digests_by_sweep_length)
     assert one == three
 
 
 def digests_of_spectra():
-    return [
-        spectral_bits("periodic"),
-        spectral_bits("periodic", run__transport="sharded", run__devices=4, run__layout="2x2"),
-    ]
+    sharded_options = {"run__transport": "sharded", "run__devices": 4, "run__layout": "2x2"}
+    return [spectral_bits("periodic"), spectral_bits("periodic", **sharded_options)]
 
 
 @pytest.mark.promise("spectra add up")
 @pytest.mark.night
 def test_spectra_on_devices_have_bits_of_one_process(ranks):
-    ((one, several),) = ranks(1, digests_of_spectra)
-    assert len(one) == 8
-    assert several == one
+    ((one_process, devices),) = ranks(1, digests_of_spectra)
+    assert len(one_process) == 8
+    assert devices == one_process
 
 
 def count_messages_and_aliases(ny, nx, executor):
     """The numbers of messages, by kind, in the compiled loop over steps, and of arrays that it updates in place."""
     compile_quickly(False)
     simulation = Simulation(sharded_config(ny, nx, FOUR_BLOCKS, executor))
-    steps = simulation._executor
-    text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
+    executor = simulation._executor
+    text = executor._loop.lower(simulation.carry, executor.static, executor.dt, jnp.int32(3)).compile().as_text()
     return count_collectives(text), text.split("entry_computation_layout")[0].count("may-alias")
 
 

@@ -19,12 +19,12 @@ SERIAL = SerialTransport(block_of_rank(0, (1, 1), 1, 1))
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_is_reason_to_stop_and_handlers_are_restored(number):
-    before = signal.getsignal(number)
-    with StopRequests() as asked:
-        assert asked.reason(SERIAL) is None
+    handler = signal.getsignal(number)
+    with StopRequests() as requests:
+        assert requests.reason(SERIAL) is None
         signal.raise_signal(number)
-        assert asked.reason(SERIAL) == number.name
-    assert signal.getsignal(number) == before
+        assert requests.reason(SERIAL) == number.name
+    assert signal.getsignal(number) == handler
 
 
 def test_signal_before_and_in_time_loop_is_one_request():
@@ -37,20 +37,20 @@ def test_signal_before_and_in_time_loop_is_one_request():
 
 @pytest.mark.parametrize(("received", "reason"), [([0, 0, 0], None), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")])
 def test_all_ranks_get_same_reason(received, reason):
-    def ask(transport):
-        asked = StopRequests()
-        asked.received_signal = received[transport.rank]
-        return asked.reason(transport)
+    def reason_on_rank(transport):
+        requests = StopRequests()
+        requests.received_signal = received[transport.rank]
+        return requests.reason(transport)
 
-    assert run_rank_threads(ask, (1, 3), 3, 3) == [reason] * 3
+    assert run_rank_threads(reason_on_rank, (1, 3), 3, 3) == [reason] * 3
 
 
 def test_only_the_clock_of_rank_0_counts():
-    def ask(limits):
+    def reasons(limits):
         return run_rank_threads(lambda transport: StopRequests(limits[transport.rank]).reason(transport), (1, 2), 2, 2)
 
-    assert ask([1e9, 1e-3]) == [None, None]
-    assert ask([1e-3, 1e-3]) == ["the wall-clock limit of 0.001 s"] * 2
+    assert reasons([1e9, 1e-3]) == [None, None]
+    assert reasons([1e-3, 1e-3]) == ["the wall-clock limit of 0.001 s"] * 2
 
 
 def test_limit_counts_from_start_of_launcher(monkeypatch):
@@ -62,28 +62,28 @@ def test_limit_counts_from_start_of_launcher(monkeypatch):
 
 
 class FakeClock:
-    """A clock that stands still until it is set; the launcher starts at its initial time."""
+    """A clock that changes only when it is set; the launcher starts at its initial time."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
         monkeypatch.setattr(stop.time, "time", lambda: self.now)
         monkeypatch.setenv(environment.START_TIME_VARIABLE, "0")
 
-    def reasons(self, asked, *seconds):
-        """The answers of StopRequests before each of several chunks of steps."""
-        found = []
-        for each in seconds:
-            found.append(asked.reason(SERIAL))
-            self.now += each
-        return found
+    def reasons(self, requests, *seconds):
+        """The reasons of StopRequests before each of several chunks of steps, which take these times."""
+        reasons = []
+        for length in seconds:
+            reasons.append(requests.reason(SERIAL))
+            self.now += length
+        return reasons
 
 
-@pytest.mark.parametrize(("ahead", "late"), [(500, False), (300, True)])
-def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late):
-    """Two restart files of 100 s, a chunk of 120 s and 10 s to exit take 330 s."""
-    clock, limit = FakeClock(monkeypatch), StopRequests(1000.0 + 120 + 1 + ahead)
+@pytest.mark.parametrize(("seconds_left", "stops"), [(500, False), (300, True)])
+def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, seconds_left, stops):
+    """Two restart files that take 100 s each, a chunk of 120 s and 10 s for the exit need 330 s."""
+    clock, limit = FakeClock(monkeypatch), StopRequests(1000.0 + 120 + 1 + seconds_left)
     clock.now, limit.restart_seconds = 1000.0, 100.0
-    assert [reason is not None for reason in clock.reasons(limit, 120, 1, 0)] == [False, late, late]
+    assert [reason is not None for reason in clock.reasons(limit, 120, 1, 0)] == [False, stops, stops]
 
 
 @pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
@@ -92,30 +92,30 @@ def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limi
     """Two chunks are computed whatever the limit; the suggested one suffices for a third, without a warning."""
     reasons = FakeClock(monkeypatch).reasons(StopRequests(limit, min_chunks=2), 50, 50, 50)
     assert reasons == [None, None, f"the wall-clock limit of {format_duration(limit)}"]
-    (said,) = caplog.messages
-    enough = re.search(r"at least (\d+) s", said)
+    (warning,) = caplog.messages
+    match = re.search(r"at least (\d+) s", warning)
     caplog.clear()
-    assert FakeClock(monkeypatch).reasons(StopRequests(float(enough[1]), min_chunks=2), 50, 50, 50) == [None] * 3
+    assert FakeClock(monkeypatch).reasons(StopRequests(float(match[1]), min_chunks=2), 50, 50, 50) == [None] * 3
     assert caplog.messages == []
 
 
-def test_run_in_another_thread_stops_at_the_limit_only():
-    def enter():
-        with StopRequests(1e-6) as asked:
-            return asked.reason(SERIAL)
+def test_run_in_another_thread_stops_only_at_the_limit():
+    def find_reason():
+        with StopRequests(1e-6) as requests:
+            return requests.reason(SERIAL)
 
     with ThreadPoolExecutor() as pool:
-        assert pool.submit(enter).result() == "the wall-clock limit of 1e-06 s"
+        assert pool.submit(find_reason).result() == "the wall-clock limit of 1e-06 s"
 
 
-def test_watchdog_waits_for_the_start_until_the_first_step(tmp_path, monkeypatch):
-    """The step is None until there is a simulation; after that, the files of the resumed run are verified."""
+def test_watchdog_waits_longer_before_the_first_step(tmp_path, monkeypatch):
+    """The step is None until there is a simulation, and does not change while files of a resumed run are verified."""
     monkeypatch.setattr(watchdog, "START_TIMEOUT_SECONDS", 100.0)
-    steps, answers = [None, 40, 40, 40, 45, 45, 45], []
-    one = Watchdog(0, 1, tmp_path, 20.0, print)
-    one.poll_interval = 15.0
-    one.watch(lambda: steps.pop(0))
-    monkeypatch.setattr(one._stop_event, "wait", lambda seconds: not steps)
-    monkeypatch.setattr(one, "_write_stacks_and_exit", lambda step, waited: answers.append((step, waited)))
-    one._watch()
-    assert answers == [(45, 30.0)]
+    steps, reports = [None, 40, 40, 40, 45, 45, 45], []
+    rank_watchdog = Watchdog(0, 1, tmp_path, 20.0, print)
+    rank_watchdog.poll_interval = 15.0
+    rank_watchdog.watch(lambda: steps.pop(0))
+    monkeypatch.setattr(rank_watchdog._stop_event, "wait", lambda timeout: not steps)
+    monkeypatch.setattr(rank_watchdog, "_write_stacks_and_exit", lambda step, seconds: reports.append((step, seconds)))
+    rank_watchdog._watch()
+    assert reports == [(45, 30.0)]

@@ -1,4 +1,4 @@
-"""A run of the jet that all tests of this folder draw."""
+"""A run of the jet that tests of this folder draw, and figures without layout."""
 
 import shutil
 
@@ -8,7 +8,7 @@ from support.small_run import write_small_run
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
-    """A run with three records, all fields and the mean sea level; tests must not change it."""
+    """A run with three records, seven fields and the mean sea level; tests must not change it."""
     return write_small_run(tmp_path_factory.mktemp("jet") / "run")
 
 
@@ -20,5 +20,5 @@ def run(finished_run, tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_layout(monkeypatch):
-    """Skips the layout of figures, which takes most of the time of a picture; tests of the layout override this."""
+    """Skip the layout of figures, which takes most of the time of a picture; tests of the layout override this."""
     monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)

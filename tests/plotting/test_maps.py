@@ -1,4 +1,4 @@
-"""Maps and animations, on the screen and in files: they show what the file holds, or say what is wrong."""
+"""Maps and animations, on the screen and in files: they show what the file holds, or errors say what is wrong."""
 
 import imageio_ffmpeg
 import numpy as np
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def data(finished_run):
-    with open_data(finished_run / "output.nc") as opened:
-        yield opened
+    with open_data(finished_run / "output.nc") as dataset:
+        yield dataset
 
 
 def colour_limits(figure):
@@ -38,10 +38,10 @@ def image_arrays(figure):
     return [axes.images[0].get_array() for axes in figure.axes if axes.images]
 
 
-def test_last_record_is_shown_unless_another_is_asked_for(data):
-    for chosen, expected in (({}, 2), ({"time": 110.0}, 1)):
-        figure = maps.draw_fields(data, ["eta"], **chosen)
-        np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
+def test_last_record_is_shown_unless_a_time_is_chosen(data):
+    for options, record in (({}, 2), ({"time": 110.0}, 1)):
+        figure = maps.draw_fields(data, ["eta"], **options)
+        np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][record])
     assert figure.get_suptitle() == "run, minute 1.5"  # the folder, and no date without time.start
     assert [find_record(data, record) for record in (0, -2)] == [0, 1]
     for record in (3, -4):
@@ -49,13 +49,13 @@ def test_last_record_is_shown_unless_another_is_asked_for(data):
             find_record(data, record)
 
 
-def test_default_picture_has_vorticity_over_f_and_no_zeros(data, tmp_path):
-    shown, zeta, f = derived.read_displayed_field(data, "zeta", -1), read_map(data, "zeta"), read_map(data, "f")
-    np.testing.assert_array_equal(shown.values, zeta.values / f.values)
-    assert shown.units == "1"
+def test_default_picture_shows_vorticity_over_f_unless_it_is_zero(data, tmp_path):
+    displayed, zeta, f = derived.read_displayed_field(data, "zeta", -1), read_map(data, "zeta"), read_map(data, "f")
+    np.testing.assert_array_equal(displayed.values, zeta.values / f.values)
+    assert displayed.units == "1"
     assert derived.choose_fields(data, None) == ["zeta", "eta"]
-    with open_data(write_small_run(tmp_path / "run", "inertial") / "output.nc") as turning:
-        assert derived.choose_fields(turning, None) == ["speed", "u"]
+    with open_data(write_small_run(tmp_path / "run", "inertial") / "output.nc") as inertial:
+        assert derived.choose_fields(inertial, None) == ["speed", "u"]
 
 
 def test_diagnostics_show_relative_changes_and_extremes(run):
@@ -85,14 +85,14 @@ def test_colour_limits_are_used_or_refused(data):
 
 @pytest.mark.night
 def test_animation_has_all_records(run, monkeypatch):
-    film = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
-    assert (film.n_frames, film.info["duration"]) == (3, 200)
+    gif = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
+    assert (gif.n_frames, gif.info["duration"]) == (3, 200)
     assert imageio_ffmpeg.count_frames_and_secs(str(plotting.animate(run))) == (3, animation.MIN_DURATION_SECONDS)
     monkeypatch.setattr(animation, "find_ffmpeg", lambda: None)
     assert plotting.animate(run, "eta") == run / "output-eta.gif"
 
 
-def test_contours_are_where_the_field_has_their_values(data):
+def test_contours_lie_where_the_field_has_their_levels(data):
     lines = maps.draw_fields(data, ["v"], overlays=Overlays(contours="eta")).axes[0].collections[-1]
     eta = derived.read_displayed_field(data, "eta", -1)
     level, path = next((level, path) for level, path in zip(lines.levels, lines.get_paths(), strict=True) if len(path))
@@ -103,50 +103,50 @@ def test_contours_are_where_the_field_has_their_values(data):
 
 
 def test_barriers_are_drawn_along_their_faces(tmp_path):
-    """Over a wall along the eastern edges of cells, and on to the east along a northern edge."""
+    """The barrier runs north along the eastern edges of three cells, then east along the northern edge of one."""
     x, y = axes(swmodel.load("jet", {"grid.nx": 14, "grid.ny": 9}, environ={}).grid)
     corners = [(x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing) for i, j in ((3, 2), (3, 5), (4, 5))]
     run = write_small_run(tmp_path / "run", barriers__lines=[{"line": corners, "crest": 1.0}])
     with open_data(run / "output.nc") as data:
-        figure, on_page = maps.draw_fields(data, ["eta"]), encode_barriers(data, "eta")
+        figure, page_barriers = maps.draw_fields(data, ["eta"]), encode_barriers(data, "eta")
     (lines,) = (each for each in figure.axes[0].collections if len(each.get_segments()) == 4)
     ends = np.sort(np.array(lines.get_segments()).reshape(-1, 2) * 1e3, axis=0)
     i, j = np.array([[3, 3, 3, 3, 3, 3, 3, 4], [2, 3, 3, 4, 4, 5, 5, 5]])
     expected = np.stack([x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing], axis=1)
     np.testing.assert_allclose(ends, expected, rtol=1e-12)
-    np.testing.assert_allclose(on_page["faces"], lines.get_segments(), rtol=1e-7)
+    np.testing.assert_allclose(page_barriers["faces"], lines.get_segments(), rtol=1e-7)
     assert "orange lines: barriers" in figure.texts[0].get_text()
 
 
 @pytest.mark.parametrize("name", ["run", "record"])
 def test_frame_of_animation_equals_picture_of_its_record(data, name):
-    scale, over = ColourRange(name), Overlays(True, "eta")
-    figure, show = animation.make_animation(data, "v", None, scale, over)
+    colour_range, overlays = ColourRange(name), Overlays(True, "eta")
+    figure, show = animation.make_animation(data, "v", None, colour_range, overlays)
     show(2)
-    expected = maps.draw_fields(data, ["v"], 2, colour_range=scale, overlays=over)
-    drawn = [{type(each): each for each in one.axes[0].collections} for one in (figure, expected)]
-    paths = [[path.vertices.tolist() for path in one[QuadContourSet].get_paths()] for one in drawn]
+    expected = maps.draw_fields(data, ["v"], 2, colour_range=colour_range, overlays=overlays)
+    collections = [{type(each): each for each in one.axes[0].collections} for one in (figure, expected)]
+    paths = [[path.vertices.tolist() for path in one[QuadContourSet].get_paths()] for one in collections]
     assert paths[0] == paths[1]
-    np.testing.assert_array_equal(drawn[0][Quiver].U, drawn[1][Quiver].U)
+    np.testing.assert_array_equal(collections[0][Quiver].U, collections[1][Quiver].U)
     assert colour_limits(figure) == colour_limits(expected)
     assert titles.make_title_formatter(data)(2) in figure.get_suptitle()
 
 
 @pytest.mark.parametrize(
-    ("draw", "arguments", "named"),
+    ("draw", "arguments", "words"),
     [
-        (plotting.animate, {"field": "depth"}, "depth"), (plotting.animate, {"output": "film.avi"}, "film.avi"),
+        (plotting.animate, {"field": "depth"}, "depth"), (plotting.animate, {"output": "eta.avi"}, "eta.avi"),
         (plotting.animate, {"fps": 0}, "fps"), (plotting.plot, {"fields": "zeeta"}, "zeta"),
         (plotting.plot, {"output": "nowhere/eta.png"}, "nowhere/eta.png"),
     ],
 )  # fmt: skip
-def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkeypatch, draw, arguments, named):
+def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkeypatch, draw, arguments, words):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((PlotError, FilesError), match=named):
+    with pytest.raises((PlotError, FilesError), match=words):
         draw(finished_run, **arguments)
 
 
-# Files: they are written completely or not at all, and the reason is named; which picture is drawn
+# Files are written completely or not at all; a folder without records is refused
 
 
 def draw_target(run, target):
@@ -154,7 +154,7 @@ def draw_target(run, target):
 
 
 @pytest.mark.fault("a picture or animation that cannot be written")
-@pytest.mark.parametrize("name", ["it.png", *night_params("it.gif", "it.mp4")])
+@pytest.mark.parametrize("name", ["eta.png", *night_params("eta.gif", "eta.mp4")])
 def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path, monkeypatch, name):
     target = tmp_path / name
     target.write_text("the old one")
@@ -171,7 +171,7 @@ def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path,
 
 
 @pytest.mark.fault("a folder without records is plotted or animated")
-def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
+def test_folder_without_records_is_refused_and_its_files_are_named(tmp_path):
     (tmp_path / "analysis.nc").touch()
     with pytest.raises(PlotError, match=r"diagnostics\.nc.*analysis\.nc"):
         plotting.plot_diagnostics(tmp_path)
@@ -182,16 +182,16 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
 # Pictures in notebooks, of files, Datasets and a Simulation; the error of a run
 
 
-def test_dataset_is_drawn_as_the_file_it_is_from(run):
+def test_dataset_is_drawn_like_its_file(run):
     with xarray.open_dataset(run / "output.nc") as dataset:
-        given = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
-        usual, *others = (image_arrays(swmodel.plot(source, record=record)) for source, record in given)
+        sources = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
+        expected, *others = (image_arrays(swmodel.plot(source, record=record)) for source, record in sources)
         doubled = image_arrays(swmodel.plot(dataset.assign(eta=2 * dataset.eta), "eta", record=1))
         with pytest.raises(PlotError, match="no record 3"):
             swmodel.plot(dataset, record=3)
-    for one, other in zip(sum(others, []), 2 * usual, strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_allclose(doubled[0], 2 * usual[1], rtol=1e-6)
+    for values, expected_values in zip(sum(others, []), 2 * expected, strict=True):
+        np.testing.assert_array_equal(values, expected_values)
+    np.testing.assert_allclose(doubled[0], 2 * expected[1], rtol=1e-6)
 
 
 def test_simulation_draws_its_present_state():
@@ -202,8 +202,8 @@ def test_simulation_draws_its_present_state():
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert _pylab_helpers.Gcf.figs == {}
     eta, zeta = image_arrays(figure)
-    scales = np.max(np.abs(model.field("eta"))) / np.max(np.abs(eta))
-    np.testing.assert_allclose(eta * scales, model.field("eta"), atol=1e-15)
+    scale = np.max(np.abs(model.field("eta"))) / np.max(np.abs(eta))
+    np.testing.assert_allclose(eta * scale, model.field("eta"), atol=1e-15)
     assert zeta.shape == (10, 13)  # corners: one more row, on the southern wall, and one more column
     assert figure.texts[0].get_text().startswith("kelvin, ")
     with pytest.raises(UsageError, match="foam"):
@@ -221,10 +221,10 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     assert low == -high
     with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
         maps.draw_fields(data, ["eta_error"])
-    channel = write_small_run(tmp_path / "b", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
+    channel = write_small_run(tmp_path / "line", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
     with open_data(channel / "output.nc") as data:  # drawn as a line, together with the analytic solution
-        model, known = maps.draw_fields(data, ["eta"]).axes[0].lines
-    np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())
+        model, analytic = (line.get_ydata() for line in maps.draw_fields(data, ["eta"]).axes[0].lines)
+    np.testing.assert_allclose(analytic, model, atol=0.02 * np.abs(model).max())
     dry = write_small_run(
         tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=["eta"]
     )

@@ -35,19 +35,19 @@ def decode_levels(field):
 
 @pytest.mark.promise("the page of `swmodel view` shows the values in the files")
 def test_page_has_values_of_records_to_half_a_level(run):
-    found = page_content(view(run, ["eta", "speed"]))
-    assert [field["name"] for field in found["fields"]] == ["eta", "speed"]
+    encoded = page_content(view(run, ["eta", "speed"]))
+    assert [field["name"] for field in encoded["fields"]] == ["eta", "speed"]
     with open_data(run / "output.nc") as data:
-        for field in found["fields"]:
+        for field in encoded["fields"]:
             step = (field["high"] - field["low"]) / content.MAX_LEVEL
             exponent = re.search(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", field["label"])
             scale = 10.0 ** int(exponent[1].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))) if exponent else 1.0
             for record, level in enumerate(decode_levels(field)):
-                truth = derived.read_displayed_field(data, field["name"], record).values / scale
-                assert np.array_equal(level == content.MISSING, np.ma.getmaskarray(truth))
-                within = (truth >= field["low"]) & (truth <= field["high"])
+                expected = derived.read_displayed_field(data, field["name"], record).values / scale
+                assert np.array_equal(level == content.MISSING, np.ma.getmaskarray(expected))
+                within = (expected >= field["low"]) & (expected <= field["high"])
                 assert within.mean() > 0.9
-                assert np.abs(field["low"] + step * level - truth)[within].max() <= 0.5001 * step
+                assert np.abs(field["low"] + step * level - expected)[within].max() <= 0.5001 * step
 
 
 def test_averages_over_blocks_keep_the_sum_and_the_land():
@@ -65,20 +65,20 @@ def test_large_page_leaves_out_records_and_counts_them(run, monkeypatch):
         records, *shape = data["eta"].shape
         monkeypatch.setattr(content, "MAX_BYTES", 2 * np.prod(shape))
         monkeypatch.setattr(content, "MAX_CELLS", -(-max(shape) // 2))
-        found = content.encode_maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
-        assert (found["times"][0], found["times"][-1]) == (0.0, data["time"][-1])
-    assert len(found["titles"]) == len(found["times"]) == records - found["left_out"] < records
-    assert decode_levels(found["fields"][0]).shape == (len(found["times"]), -(-shape[0] // 2), -(-shape[1] // 2))
+        encoded = content.encode_maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
+        assert (encoded["times"][0], encoded["times"][-1]) == (0.0, data["time"][-1])
+    assert len(encoded["titles"]) == len(encoded["times"]) == records - encoded["left_out"] < records
+    assert decode_levels(encoded["fields"][0]).shape == (len(encoded["times"]), -(-shape[0] // 2), -(-shape[1] // 2))
 
 
 def test_series_and_facts_are_those_of_the_run(run):
-    """Texts of the run are escaped."""
+    """Text from the files is escaped."""
     with netCDF4.Dataset(run / "output.nc", "a") as data:
         data.institution = "</td><script>alert(1)</script>"
     page = view(run)
-    found, text = page_content(page), page.read_text("utf-8")
+    encoded, text = page_content(page), page.read_text("utf-8")
     with netCDF4.Dataset(run / "diagnostics.nc") as data:
-        speeds = next(series for series in found["series"] if series["label"].startswith("Largest speed"))
+        speeds = next(series for series in encoded["series"] if series["label"].startswith("Largest speed"))
         assert speeds["values"] == pytest.approx(data["max_speed"][:].tolist())
         assert speeds["times"] == data["time"][:].tolist()
     for words in ("completed", 'vorticity_flux = "energy"', "CF-"):
@@ -87,7 +87,7 @@ def test_series_and_facts_are_those_of_the_run(run):
 
 
 @pytest.mark.fault("a page of a run that cannot be written, or would be too large")
-def test_refused_page_leaves_nothing(run):
+def test_refused_page_leaves_no_file(run):
     for name in ("nonsense", "depth"):  # unknown, and without records to step through
         with pytest.raises(PlotError, match=name):
             view(run, [name])
@@ -104,12 +104,12 @@ def test_refused_page_leaves_nothing(run):
 def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
     page = view(run, ["eta", "speed"])
     options = f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=10000", "--dump-dom"
-    line = [BROWSER, *BROWSER_OPTIONS, *options]
-    line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#field=speed&record=1"]
-    found = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
-    assert 'data-drawn="speed 1"' in found
-    assert f'<h1 id="caption">{page_content(page)["titles"][1]}</h1>' in found
-    assert len(re.findall(r"<canvas[^>]*over time", found)) == len(page_content(page)["series"])
+    command = [BROWSER, *BROWSER_OPTIONS, *options]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#field=speed&record=1"]
+    html = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert 'data-drawn="speed 1"' in html
+    assert f'<h1 id="caption">{page_content(page)["titles"][1]}</h1>' in html
+    assert len(re.findall(r"<canvas[^>]*over time", html)) == len(page_content(page)["series"])
     assert not re.findall(r'(?:src|href)="', page.read_text("utf-8"))
 
 
@@ -120,7 +120,7 @@ def lines_by_first_column(path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("status", "words"), [('{"state": "failed", "exit_code": 70}', "70"), (None, "not finished")])
-def test_page_shows_the_state_of_failed_and_unfinished_runs(run, status, words):
+def test_info_shows_the_state_of_failed_and_unfinished_runs(run, status, words):
     (run / "status.json").write_text(status) if status else (run / "status.json").unlink()
-    shown = lines_by_first_column(run)
-    assert (words in shown["state"], shown["case"]) == (True, "jet")
+    info = lines_by_first_column(run)
+    assert (words in info["state"], info["case"]) == (True, "jet")

@@ -30,7 +30,7 @@ COMPUTED = ("zeta", "q", "speed", "eta", "kinetic_energy", "okubo_weiss")
 
 
 def write_random_run(folder, dtype="float64", sides=()):
-    """The file of a run in a channel, or with open boundaries, with islands and random fields; it has every field."""
+    """The file with the fields STORED of a random run with islands, in a channel or with open boundaries."""
     values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
     options = {"grid__periodic_x": not sides, "grid__periodic_y": False, "physics__slip": "no"}
@@ -46,11 +46,11 @@ def file(tmp_path_factory):
 
 
 def copy_without_fields(file, folder, *names):
-    """A copy of a file in a folder, in which the fields `names` are renamed to kept_..."""
+    """A copy of a file in a folder, in which the fields `names` are renamed to old_..."""
     copy = shutil.copy(file, folder / "part.nc")
     with netCDF4.Dataset(copy, "a") as data:
         for name in names:
-            data.renameVariable(name, f"kept_{name}")
+            data.renameVariable(name, f"old_{name}")
     renew_header_checksum(copy)
     return copy
 
@@ -65,25 +65,25 @@ def test_computed_fields_are_those_the_model_writes(tmp_path, dtype, sides):
         assert set(derived.derivable_fields(data)) == set(COMPUTED)
         assert derived.read_or_derive(data, "eta").domain == derived.read_or_derive(data, "u").domain
         for name in derived.derivable_fields(data):
-            computed, kept = derived.read_or_derive(data, name), data[f"kept_{name}"]
-            values = kept[-1, rows, columns]
+            computed, stored = derived.read_or_derive(data, name), data[f"old_{name}"]
+            values = stored[-1, rows, columns]
             np.testing.assert_array_equal(np.ma.getmaskarray(computed.values), np.ma.getmaskarray(values))
-            off = np.abs(computed.values - values).max() / np.abs(values).max()
-            assert off < 4 * np.finfo(dtype).eps, name
-            for what in ("long_name", "units", "location"):
-                assert getattr(computed, what) == getattr(kept, what)
-            along = zip((computed.y, computed.x), kept.dimensions[-2:], (rows, columns), strict=True)
-            for positions, dimension, numbers in along:
-                np.testing.assert_array_equal(positions, data[dimension][numbers])
+            error = np.abs(computed.values - values).max() / np.abs(values).max()
+            assert error < 4 * np.finfo(dtype).eps, name
+            for attribute in ("long_name", "units", "location"):
+                assert getattr(computed, attribute) == getattr(stored, attribute)
+            along = zip((computed.y, computed.x), stored.dimensions[-2:], (rows, columns), strict=True)
+            for positions, dimension, indices in along:
+                np.testing.assert_array_equal(positions, data[dimension][indices])
 
 
-def test_thickness_is_that_of_sea_level_and_depth(file, tmp_path):
+def test_thickness_is_computed_from_sea_level_and_depth(file, tmp_path):
     with open_data(copy_without_fields(file, tmp_path, "h", "q")) as data:
         for name in ("h", "q"):
-            np.testing.assert_allclose(derived.read_or_derive(data, name).values, data[f"kept_{name}"][-1], rtol=1e-12)
-    for gone, name in (("u speed", "speed"), ("h eta q", "q"), ("", "streamfunction"), ("f zeta", "zeta")):
-        rest = copy_without_fields(file, tmp_path, *gone.split())
-        with open_data(rest) as data, pytest.raises(PlotError, match=f'"{name}"'):
+            np.testing.assert_allclose(derived.read_or_derive(data, name).values, data[f"old_{name}"][-1], rtol=1e-12)
+    for missing, name in (("u speed", "speed"), ("h eta q", "q"), ("", "streamfunction"), ("f zeta", "zeta")):
+        partial_file = copy_without_fields(file, tmp_path, *missing.split())
+        with open_data(partial_file) as data, pytest.raises(PlotError, match=f'"{name}"'):
             derived.read_or_derive(data, name)
 
 
@@ -98,7 +98,7 @@ def test_arrows_are_means_of_velocities_on_both_sides_of_cells(file):
 
 
 def rotated_positions(cells, south=-80.0, west=-180.0, east=180.0):
-    """Longitudes and latitudes about the pole, and true ones [y, x]."""
+    """Longitudes and latitudes about the pole, and geographic ones [y, x]."""
     step = 360.0 / cells
     x, y = np.arange(west + step / 2, east, step), np.arange(south + step / 2, -south, step)
     return x, y, *to_earth(POLE, x, y[:, None])
@@ -112,18 +112,18 @@ def test_smooth_field_is_interpolated_to_second_order():
     errors = []
     for cells in (72, 144):
         x, y, lon, lat = rotated_positions(cells)
-        to = make_map_points(POLE, (x, y), np.ones(lon.shape), x, y)
-        found = interpolate_to_map(np.ma.masked_invalid(smooth_field(lon, lat)), to)
-        within = (to.rows > 0) & (to.rows < y.size - 1)
-        errors.append(np.abs(found - smooth_field(to.x, to.y[:, None]))[within].max())
+        map_points = make_map_points(POLE, (x, y), np.ones(lon.shape), x, y)
+        interpolated = interpolate_to_map(np.ma.masked_invalid(smooth_field(lon, lat)), map_points)
+        within = (map_points.rows > 0) & (map_points.rows < y.size - 1)
+        errors.append(np.abs(interpolated - smooth_field(map_points.x, map_points.y[:, None]))[within].max())
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.2)
 
 
 def test_arrows_on_rotated_grid_are_eastward_and_northward(tmp_path):
-    band = {"grid.pole": POLE, "grid.west": -40.0, "grid.east": 40.0, "grid.south": -30.0, "grid.north": 30.0}
-    band |= {"grid.nx": 40, "grid.ny": 30, "run.steps": 1, "output.fields": ("u", "v"), "run.executor": "reference"}
+    grid = {"grid.pole": POLE, "grid.west": -40.0, "grid.east": 40.0, "grid.south": -30.0, "grid.north": 30.0}
+    grid |= {"grid.nx": 40, "grid.ny": 30, "run.steps": 1, "output.fields": ("u", "v"), "run.executor": "reference"}
     fields = {"u": lambda at: 0.3 * np.cos(np.radians(at.lat)), "v": lambda at: 0.0 * at.lat}
-    swmodel.Simulation("sea", band, fields=fields).run(tmp_path / "run")
+    swmodel.Simulation("sea", grid, fields=fields).run(tmp_path / "run")
     with open_data(tmp_path / "run" / "output.nc") as data:
         east, north = derived.read_current(data, 0)
         middle = np.abs(east.x - east.x.mean()) < 15

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def no_layout():
-    """Lets figures be laid out in this file."""
+    """Let figures be laid out in this file."""
 
 
 def make_map(values, name="eta", units="m", location="face", spacing=5e3):
@@ -27,7 +27,7 @@ def wave_field(ny=9, nx=14, amplitude=1.0):
     return amplitude * np.sin(np.arange(nx)) * np.ones((ny, 1))
 
 
-ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
+NEARLY_ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
         ("h", np.zeros((5, 6)), (-1, 1)),
         ("eta", np.pad([[5.0]], 20), (0, 5)),
         ("speed", np.full((5, 6), 100.0), (0, 100)),
-        ("tracer", ONE, (0, 2)),  # equal except for rounding
-        ("tracer", ONE + [0, 1e-5, 0], (1, 1.00001)),
+        ("tracer", NEARLY_ONE, (0, 2)),  # equal except for rounding
+        ("tracer", NEARLY_ONE + [0, 1e-5, 0], (1, 1.00001)),
     ],
 )
 def test_limits_suit_the_field_and_are_never_equal(name, values, limits):

@@ -1,4 +1,4 @@
-"""A real Slurm for the tests of this folder; without one they are skipped, except in `make slurm`, where they fail."""
+"""A Slurm of one node for the tests of this folder; without Slurm they are skipped, or, in `make slurm`, fail."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Records of sweeps with made-up times, for tests of the numbers that are computed from samples."""
+"""Records of sweeps with invented times, for tests of the numbers that are computed from samples."""
 
 from swmodel.bench import results
 from swmodel.bench.plan import make_rows
@@ -11,17 +11,17 @@ MACHINE_RECORD = {
 
 
 def new_record(sweep, rows, skipped, quick=False, **machine):
-    """The record of a sweep that starts, on a machine whose properties `machine` replaces."""
-    more = {"quick": quick, "label": "Test", "gpu_bandwidth": None}
-    return results.make_record(sweep, rows, skipped, MACHINE_RECORD | machine, "swmodel bench", **more)
+    """The record of a sweep at its start; `machine` replaces properties of MACHINE_RECORD."""
+    values = {"quick": quick, "label": "Test", "gpu_bandwidth": None}
+    return results.make_record(sweep, rows, skipped, MACHINE_RECORD | machine, "swmodel bench", **values)
 
 
 def make_record(sweep="table", cores=1, times=(), bandwidth=50.0, noise=(1.0,)):
-    """A finished record of the xla executor.
+    """The record of a finished sweep with the executor xla.
 
     Args:
-        times: seconds per step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
-        noise: a factor of the time of each sample.
+        times: seconds per step by `row_key`; other rows are left out.
+        noise: for each sample, a factor of its time.
     """
     sweep_definition = read_sweep(sweep, executors=("xla",), sizes=((3600, 1800),), rounds=len(noise))
     all_rows, skipped = make_rows(sweep_definition, cores, oversubscribe=False)
@@ -37,6 +37,7 @@ def make_record(sweep="table", cores=1, times=(), bandwidth=50.0, noise=(1.0,)):
 
 
 def row_key(row, sweep="table"):
+    """The key of a row in the times of `make_record`: "reference", "xla-t1" (one core) or the number of processes."""
     if row.executor == "reference":
         return "reference"
     return "xla-t1" if row.threads == 1 and sweep != "weak" else row.nproc

@@ -11,9 +11,9 @@ RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
 
 
 def equatorial_canal(nx, beta=0.0, factor=1e-3, **options):
-    """A canal of nx cells round the equator, with the wave that M2 forces; overrides as section__key=value.
+    """A canal of nx cells round the equator, with the wave that M2 forces; overrides are written section__key=value.
 
-    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
+    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, where the grid replaces k by 2/dx sin(k dx/2).
 
     Returns:
         The configuration, for a quarter of a period; the amplitude of the wave, m; its ratio to the equilibrium tide.

@@ -1,4 +1,4 @@
-"""The program, called in the process of a test."""
+"""Call the program in the process of a test."""
 
 from click.testing import CliRunner
 

@@ -1,8 +1,8 @@
-"""A configuration in a file."""
+"""Write configuration files."""
 
 
 def write_toml(folder, text):
-    """The path of my.toml, which holds the text from now on."""
+    """Write a text into the file my.toml of a folder; returns the path of the file."""
     folder.mkdir(exist_ok=True)
     path = folder / "my.toml"
     path.write_text(text)

@@ -2,7 +2,7 @@
 
 A row of TABLE has one level of each factor in FACTORS; "-" is the level without the option. The step of each row is
 compiled once in a test run. No row has a pair of FORBIDDEN. A level in ALTERNATING_OPTIONS stands for two options that
-alternate, for example rk3 and rk4. After a change of FACTORS, `python tools/covering.py` makes a new table.
+alternate, for example rk3 and rk4. After a change of FACTORS, `python tools/covering.py` prints a new table.
 tests/executors/test_product.py compares every stepper with every flux, without a compiler.
 """
 
@@ -29,13 +29,13 @@ TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial
 WENO5_TRACERS = tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))
 BODY_FORCE = section("body_force", x=1e-5, y_amplitude=1e-4, y_phase=0.4, period=300.0)
 BACKSCATTER = section("physics", backscatter=0.3, zanna_bolton=1.0, biharmonic_smagorinsky=0.06)
-#: The levels of each factor, and the keys that they set.
+#: The levels of each factor, and the options that they set.
 FACTORS = {
     "stepper": {name: {"time__stepper": name} for name in ("ab2", "ab3", "rk", "leapfrog", "gfb")} | {"drying": {}},
     "flux": {name: {"scheme__vorticity_flux": name} for name in ("energy", "enstrophy", "arakawa_lamb", "weno")},
     "boundary": {"periodic": {"grid__periodic_y": True}, "channel": {}}
     | {"basin": {"grid__periodic_x": False}, "open": OPEN_BOUNDARIES},
-    "ground": {"f_plane": {}, "beta_plane": {"physics__beta": 2e-10}, "sphere": {}},
+    "geometry": {"f_plane": {}, "beta_plane": {"physics__beta": 2e-10}, "sphere": {}},
     "friction": {"viscosity": {}, "inviscid": {"physics__viscosity": 0.0}}
     | {"biharmonic": section("physics", viscosity=0.0, biharmonic_viscosity=1e8)},
     "closure": {
@@ -51,7 +51,7 @@ FACTORS = {
     "slip": {"free": {}, "no": {"physics__slip": "no"}},
     "dtype": {name: {"run__dtype": name} for name in ("float64", "float32")},
     "tide": {"-": {}, "tide": TIDE | {"physics__self_attraction": 0.1}},
-    "weather": {"-": {}, "weather": {"in_time": True}},
+    "weather": {"-": {}, "weather": {"has_weather": True}},
     "sponge": {"-": {}, "sponge": SPONGE},
     "force": {"-": {}, "force": BODY_FORCE},
     "term": {"-": {}, "user_term": {}},
@@ -60,8 +60,8 @@ FACTORS = {
 DRYING_SCALE = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
 #: Pairs of levels that no run can have together.
 FORBIDDEN = {
-    *((("boundary", "periodic"), ("ground", ground)) for ground in ("beta_plane", "sphere")),
-    *((("ground", ground), ("tide", "tide")) for ground in ("f_plane", "beta_plane")),
+    *((("boundary", "periodic"), ("geometry", geometry)) for geometry in ("beta_plane", "sphere")),
+    *((("geometry", geometry), ("tide", "tide")) for geometry in ("f_plane", "beta_plane")),
     *((("stepper", name), ("tracers", "fifth_order")) for name in ("ab2", "ab3", "rk", "leapfrog")),
     (("boundary", "periodic"), ("tide", "tide")),
     (("stepper", "leapfrog"), ("boundary", "open")),
@@ -70,10 +70,10 @@ FORBIDDEN = {
 ALTERNATING_OPTIONS = {
     ("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"}),
     ("flux", "weno"): ({"scheme__vorticity_flux": "weno5"}, {"scheme__vorticity_flux": "weno7"}),
-    ("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"}),
+    ("weather", "weather"): ({"has_weather": True}, {"has_weather": True, "wind_drag__law": "large_pond"}),
     ("boundary", "open"): (OPEN_BOUNDARIES, OTHER_BOUNDARIES),
-    ("ground", "beta_plane"): ({"physics__beta": 2e-10}, PROJECTED),
-    ("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)}),
+    ("geometry", "beta_plane"): ({"physics__beta": 2e-10}, PROJECTED),
+    ("geometry", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)}),
 }
 TABLE = """
 ab2 energy basin f_plane viscosity smagorinsky quadratic - fields free float64 - - sponge force user_term
@@ -118,22 +118,23 @@ def required_pairs() -> set:
 
 
 def rows_by_name() -> dict[str, dict[str, str]]:
-    """The rows by name, which consists of stepper, flux, boundary and ground."""
+    """The rows by name; a name consists of stepper, flux, boundary and geometry."""
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
 def names_without_drying() -> list[str]:
     """The names of all rows, for executors without drying; the rows still have every pair of the other options."""
-    return [name.replace("drying-", "drained-drying-") for name in rows_by_name()]
+    return [name.replace("drying-", "gfb_instead_of_drying-") for name in rows_by_name()]
 
 
 def row_of(name: str) -> tuple[int, dict[str, str]]:
-    """The number of a row and its levels. If `name` begins with "drained-", the row has no drying, but `gfb`."""
-    number = [*rows_by_name()].index(name.removeprefix("drained-"))
-    return number, rows()[number] | ({"stepper": "gfb"} if name.startswith("drained-") else {})
+    """The number of a row and its levels. If `name` begins with "gfb_instead_of_", the level drying becomes gfb."""
+    number = [*rows_by_name()].index(name.removeprefix("gfb_instead_of_"))
+    return number, rows()[number] | ({"stepper": "gfb"} if name.startswith("gfb_instead_of_") else {})
 
 
 def alternatives_of(level: tuple[str, str]) -> tuple[dict, dict]:
+    """The options of the first, third, ... row with a level, and those of the other rows with it."""
     return ALTERNATING_OPTIONS.get(level) or 2 * (FACTORS[level[0]][level[1]],)
 
 
@@ -141,7 +142,7 @@ def overrides_of(name: str) -> dict:
     """The overrides that a row sets, for `random_case.configuration`."""
     (number, row), options = row_of(name), {}
     if row["stepper"] == "drying":
-        options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
+        options = (DRYING_SPHERE if row["geometry"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
     for level in row.items():
         occurrence = sum(level in other.items() for other in rows()[:number]) % 2
         options |= alternatives_of(level)[occurrence]
@@ -162,7 +163,7 @@ def roughness(at):
 
 
 def user_drag(state, grid, t, roughness):
-    """A user term: drag that is linear and varies in time along x, and is quadratic with conditions along y."""
+    """A user term: linear drag that varies in time on u, and quadratic drag, written with conditions, on v."""
     northward = (state.v > 0) & (op.my_f(state.h) > 0) | (state.v == 0)
     return {
         "u": -op.mx_f(roughness) * state.u * np.where((t >= 0.0) & (t < 1e6) | (t > 1e9), 2 + np.cos(t / 50), 0.0),
@@ -184,12 +185,12 @@ def user_drag_for_reference(tendency):
 
 
 def barriers_on(grid) -> BarriersOptions:
-    """A sill below the sea level, with a turn, and a gate that opens, through corners of cells."""
+    """Barriers through corners of cells: a sill with a bend, whose crest rises above the sea, and a gate that opens."""
 
     def line(*corners):
-        of_x, of_y = axes(grid)
-        along = ((of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing) for i, j in corners)
-        return [[*map(float, from_grid_axes(grid, *position))] for position in along]
+        x, y = axes(grid)
+        positions = ((x.first + (i + 0.5) * x.spacing, y.first + (j + 0.5) * y.spacing) for i, j in corners)
+        return [[*map(float, from_grid_axes(grid, *position))] for position in positions]
 
     points = zip(line((4, 3), (4, 9), (12, 9)), (-0.3, -0.1, 0.2), strict=True)
     sill = BarrierOptions(name="sill", line=[[*point, crest] for point, crest in points])
@@ -200,8 +201,8 @@ def barriers_on(grid) -> BarriersOptions:
 @cache
 def configuration_of(name: str) -> swmodel.Config:
     (_, row), options = row_of(name), overrides_of(name)
-    usual = dict.fromkeys(("physics__viscosity", "physics__quadratic_drag"), True)
-    names = [key for key in random_case.COEFFICIENTS if (usual | options).get(f"physics__{key}")]
+    nonzero_defaults = dict.fromkeys(("physics__viscosity", "physics__quadratic_drag"), True)
+    names = [key for key in random_case.COEFFICIENTS if (nonzero_defaults | options).get(f"physics__{key}")]
     names = names if row["coefficients"] == "fields" else []
     options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
     if row["stepper"] == "drying":

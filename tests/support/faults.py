@@ -16,31 +16,31 @@ PROGRAM = [sys.executable, str(ROOT / "cli.py")]
 SMALL_OPTIONS = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3"]
 
 
-def run_swmodel(folder, *arguments, before=(), environ=None, **options):
-    """Run the program in `folder`, with the words `before` before it; returns the completed process."""
-    return run_command(folder, [*before, *PROGRAM, *map(str, arguments)], environ, **options)
+def run_swmodel(folder, *arguments, prefix=(), environ=None, **options):
+    """Run the command `prefix` swmodel `arguments` in `folder`; returns the completed process."""
+    return run_command(folder, [*prefix, *PROGRAM, *map(str, arguments)], environ, **options)
 
 
-def run_command(folder, line, environ=None, **options):
-    """Run a command line in `folder` with additions to the environment, for at most 100 s; returns the process."""
+def run_command(folder, command, environ=None, **options):
+    """Run a command in `folder` with additions to the environment, for at most 100 s; returns the completed process."""
     environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.run(line, cwd=folder, env=environ, text=True, timeout=100, **streams | options)
+    return subprocess.run(command, cwd=folder, env=environ, text=True, timeout=100, **streams | options)
 
 
 @contextlib.contextmanager
 def small_disk(folder, size: str):
-    """A context with a new folder that is a file system of this size, as `mount` writes it.
+    """A context with a new folder that is a file system of this size, written as for `mount`, for example "256k".
 
-    If mounting is not allowed, it is an ordinary folder, and os.path.ismount(folder) is false.
+    If mounting is not allowed, the folder is an ordinary one, and os.path.ismount(folder) is false.
     """
     folder.mkdir()
-    line = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    mounted = shutil.which("mount") and subprocess.run(line, capture_output=True).returncode == 0
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    is_mounted = shutil.which("mount") and subprocess.run(command, capture_output=True).returncode == 0
     try:
         yield folder
     finally:
-        if mounted:
+        if is_mounted:
             subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
@@ -56,7 +56,7 @@ def packages_without(folder, *excluded):
 
 
 def wait_until_free(folder, timeout=10.0):
-    """Wait until no process locks the run folder, because a killed process needs a moment to end."""
+    """Wait until no process locks the run folder; a killed process needs a moment to end."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -67,8 +67,8 @@ def wait_until_free(folder, timeout=10.0):
             time.sleep(0.02)
 
 
-def own_messages(process):
-    """The lines of the program on stderr, without those of mpiexec itself."""
+def model_messages(process):
+    """The lines that the model, not mpiexec, has written to stderr."""
     return [line for line in process.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
 
 

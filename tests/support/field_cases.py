@@ -1,14 +1,14 @@
-"""Cases whose fields are arrays or functions."""
+"""Make cases whose fields are arrays or functions."""
 
 import numpy as np
 
 from swmodel.config.options.case import Case
 
 
-def case_with_fields(fields, name="Made"):
-    """A case with these fields, by name: arrays that broadcast to [ny, nx].
+def case_with_fields(fields, name="WithFields"):
+    """A case with {name: field}; fields are arrays that broadcast to [ny, nx].
 
-    Three-dimensional arrays are [record, ny, nx]; four-dimensional ones have constituents and parts of a tide first.
+    Axes before these are records, or, in four-dimensional arrays, the constituents and the parts of a tide.
     """
 
     def formula(field):
@@ -21,13 +21,13 @@ def case_with_fields(fields, name="Made"):
     return type(name, (Case,), {key: formula(field) for key, field in fields.items()})()
 
 
-def record_number(t, config, records):
-    """The number of the record at a time; the last one for ever."""
-    return round(t / config.forcing.every) % records if t < np.inf else -1
+def record_number(t, config, n_records):
+    """The number of the record at a time; records repeat, and the last one is valid at infinite time."""
+    return round(t / config.forcing.every) % n_records if t < np.inf else -1
 
 
 def class_with_fields(case, **formulas):
-    """A subclass of a case, with other fields: functions of (config, at)."""
+    """A subclass of a case with other fields, which are functions of (config, at)."""
 
     def method(formula):
         return lambda self, config, at: formula(config, at)

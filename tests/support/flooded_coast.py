@@ -1,4 +1,4 @@
-"""A case file of a twin experiment: from gauges find the initial sea level of a tsunami that floods a flat coast."""
+"""A case file of a twin experiment: gauges determine the initial sea level of a tsunami that floods a flat coast."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ GAUGES = tuple({"name": f"{x}-{y}", "x": 1e3 * x, "y": 1e3 * y} for x in (6, 8, 
 
 class FloodedCoast(Case):
     height: float = option(2.0, "m", "height of the initial sea level")
-    eta_error: float = option(0.01, "m", "error of the gauges")
-    seed: int = option(1, "", "seed of these errors")
+    eta_error: float = option(0.01, "m", "standard deviation of the errors of the gauges")
+    seed: int = option(1, "", "seed of the errors of the gauges")
 
     defaults = {
         "grid": {"nx": 30, "ny": 13, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},
@@ -25,8 +25,8 @@ class FloodedCoast(Case):
         return np.interp(at.x, (5e3, 10e3, 15e3), (config.physics.depth, 2.0, -3.0)) + 0 * at.y
 
     def eta(self, config, at):
-        away = (at.x - 4e3) ** 2 + (at.y - 3e3) ** 2
-        return np.maximum(self.height * np.exp(-away / (2 * 1.5e3**2)), -self.depth(config, at))
+        squared_distance = (at.x - 4e3) ** 2 + (at.y - 3e3) ** 2
+        return np.maximum(self.height * np.exp(-squared_distance / (2 * 1.5e3**2)), -self.depth(config, at))
 
     def prior_config(self, config):
         return config.model_copy(update={"case": self.model_copy(update={"height": 0.0})})

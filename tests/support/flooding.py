@@ -5,7 +5,7 @@ import numpy as np
 from support.random_case import configuration
 
 NY, NX, STEPS = 9, 13, 40
-#: At the centre of a sea cell and of a beach cell; between points near the hill; on land that stays dry.
+#: Positions at the centre of a sea cell and of a beach cell, between points near the hill, and on land that stays dry.
 STATIONS = ((300.0, 375.0), (1900.0, 375.0), (2050.0, 1300.0), (2100.0, 1875.0))
 
 

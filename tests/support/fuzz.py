@@ -1,4 +1,4 @@
-"""Hypothesis strategies for configurations and command lines, valid and broken, and checks for all of them."""
+"""Hypothesis strategies for configurations and command lines, valid and broken, and checks of their results."""
 
 import contextlib
 import math
@@ -27,16 +27,16 @@ MAX_EXAMPLE_SECONDS = 60
 
 
 def check_examples(n_examples, check, *strategies):
-    """Call check(...) with `n_examples` values of the strategies, the same ones every time.
+    """Call check(...) with `n_examples` values of the strategies, which are the same every time.
 
-    With SWMODEL_FUZZ=N they are random, and there are N times as many.
+    With SWMODEL_FUZZ=N the values are random, and there are N times as many.
     """
     factor, setting_values = int(os.environ.get("SWMODEL_FUZZ", 0)), {"deadline": None, "database": None}
     setting_values |= {"suppress_health_check": list(HealthCheck), "derandomize": not factor}
     settings(max_examples=n_examples * max(1, factor), **setting_values)(given(*strategies)(check))()
 
 
-#: Texts without the characters that no command line can hold: NUL, and halves of surrogate pairs.
+#: Texts without the characters that no command line can contain: NUL, and halves of surrogate pairs.
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.one_of(
     st.sampled_from([0, -1, 1, 2, 0.5, -0.0, 1e-300, 5e-324, 1e150, 1e300, 1.7e308, 10**9, 2**31, 2**63, 10**400]),
@@ -44,7 +44,7 @@ NUMBERS = st.one_of(
 )
 #: Numbers with which a formula overflows, loses all digits, or divides by zero.
 EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
-#: Values of any kind that TOML can write.
+#: Values of every type of TOML.
 ANY_VALUES = st.one_of(
     *(NUMBERS, TEXTS, st.booleans(), st.just({"a": 1}), st.lists(st.one_of(st.integers(), TEXTS), max_size=3)),
     st.sampled_from(["none", "", "1 day", "6 h", "-1 h", "1e999 d", "ü", "🌊", "../..", "1x1", "0x1", "[", "'"]),
@@ -52,7 +52,7 @@ ANY_VALUES = st.one_of(
 
 
 def plausible_values(key, field):
-    """Values of the type of the key, not all of them in its range."""
+    """A strategy for values of the type of a key, some of which are outside its range."""
     base, _ = base_type(field.annotation)
     if words := choices(field.annotation):
         return st.lists(st.sampled_from(words), max_size=4) if base is tuple else st.sampled_from(words)
@@ -65,46 +65,46 @@ def plausible_values(key, field):
 
 
 def case_keys(name):
-    """(section, key, field) of all keys that a configuration of the case may have, except its name."""
+    """(section, key, field) of all keys that a configuration of the case may have, except the name of the case."""
     sections = SECTIONS | {"case": cases.get(name).model_fields}
-    found = [(section, key, field) for section, fields in sections.items() for key, field in fields.items()]
-    return [each for each in found if each[:2] != ("case", "name")]
+    keys = [(section, key, field) for section, fields in sections.items() for key, field in fields.items()]
+    return [each for each in keys if each[:2] != ("case", "name")]
 
 
 @st.composite
 def config_tables(draw, broken=True):
     """Draw {section: {key: value}} of a configuration; with `broken`, some values, keys and sections are arbitrary."""
     name = draw(st.sampled_from(cases.names()))
-    found = {"case": {"name": name}, "grid": {"nx": draw(st.integers(1, 13)), "ny": draw(st.integers(1, 13))}}
+    tables = {"case": {"name": name}, "grid": {"nx": draw(st.integers(1, 13)), "ny": draw(st.integers(1, 13))}}
     for section, key, field in draw(st.lists(st.sampled_from(case_keys(name)), max_size=8)):
-        anything = broken and draw(st.integers(0, 4)) == 0
-        value = st.one_of(NUMBERS, ANY_VALUES) if anything or section == "input" else plausible_values(key, field)
-        found.setdefault(section, {})[key] = draw(value)
+        is_arbitrary = (broken and draw(st.integers(0, 4)) == 0) or section == "input"
+        value = st.one_of(NUMBERS, ANY_VALUES) if is_arbitrary else plausible_values(key, field)
+        tables.setdefault(section, {})[key] = draw(value)
     if broken and draw(st.integers(0, 9)) == 0:
-        found.setdefault(draw(st.one_of(TEXTS, st.sampled_from(list(SECTIONS)))), {})[draw(TEXTS)] = draw(ANY_VALUES)
-    return found
+        tables.setdefault(draw(st.one_of(TEXTS, st.sampled_from(list(SECTIONS)))), {})[draw(TEXTS)] = draw(ANY_VALUES)
+    return tables
 
 
 def numeric_keys(name):
-    kinds = {(section, key): field.annotation for section, key, field in case_keys(name)}
-    return [each for each, of in kinds.items() if not choices(of) and base_type(of)[0] in (int, float)]
+    annotations = {(section, key): field.annotation for section, key, field in case_keys(name)}
+    return [key for key, kind in annotations.items() if not choices(kind) and base_type(kind)[0] in (int, float)]
 
 
 def toml_text(value):
     return "{a = 1}" if isinstance(value, dict) else as_toml(tuple(value) if isinstance(value, list) else value)
 
 
-def toml_file_text(found):
+def toml_file_text(tables):
     lines = []
-    for section, table in found.items():
+    for section, table in tables.items():
         lines += [f"[{toml_text(section)}]", *(f"{toml_text(key)} = {toml_text(x)}" for key, x in table.items())]
     return "\n".join(lines) + "\n"
 
 
-def override_texts(found):
-    """{"section.key": value as typed on the command line} of all keys except the name of the case."""
-    texts = {f"{section}.{key}": value for section, table in found.items() for key, value in table.items()}
-    return {key: x if isinstance(x, str) else toml_text(x) for key, x in texts.items() if key != "case.name"}
+def override_texts(tables):
+    """{"section.key": value as a user types it on the command line} of all keys except the name of the case."""
+    values = {f"{section}.{key}": value for section, table in tables.items() for key, value in table.items()}
+    return {key: x if isinstance(x, str) else toml_text(x) for key, x in values.items() if key != "case.name"}
 
 
 #: Arguments of commands in the folder that `make_files` fills.
@@ -118,13 +118,13 @@ WORDS = st.one_of(
     st.sampled_from(["0", "1", "-1", "nan", "inf", "1e400", "6 h", "h", "1x1", "=", "grid.nx", "grid.nx=3", "out.xyz"]),
     st.sampled_from(["eta", "speed", "nope", "run.steps=2", "case.name=rest", "out", "out.png", "xla", "reference"]),
 )
-#: Options that make every run short; they come last, so that they override others.
+#: Options that make every run short; they are the last ones of a command, so that they override others.
 SHORT_RUN_OPTIONS = ("-s", "grid.nx=5", "-s", "grid.ny=4", "-s", "run.nproc=1")
 SHORT_RUN_OPTIONS += ("--steps", "2", "--executor", "reference", "--quiet")
 
 
 def make_files():
-    """Make a run folder, two damaged ones, an empty folder, and invalid files, in the current folder."""
+    """Make in the current folder a run folder, two damaged run folders, an empty folder and invalid files."""
     write_small_run("whole")
     for name in ("broken", "odd"):
         shutil.copytree("whole", name)
@@ -139,21 +139,21 @@ def make_files():
 
 @st.composite
 def command_lines(draw):
-    """Draw a command with arguments and options, its own and unknown ones, most of them with a value."""
+    """Draw a command with arguments and with existing and unknown options, most of which have a value."""
     name = draw(st.sampled_from(["run", "run", "resume", "plot", "info", "init", "cases", "bench report", "nope"]))
     command = main.commands.get(name)
     parameters = command.params if command else []
-    own = {option: parameter for parameter in parameters for option in parameter.opts if option.startswith("-")}
+    options = {option: parameter for parameter in parameters for option in parameter.opts if option.startswith("-")}
     targets = st.sampled_from([*cases.names(), *PATHS] if name in ("run", "init") else PATHS)
     line = [*name.split(), *(draw(targets) for parameter in parameters if parameter.param_type_name == "argument")]
-    for option in draw(st.lists(st.sampled_from([*own, "--help", "--nope", "-x", ""]), max_size=3)):
-        value = option == "" or not getattr(own.get(option), "is_flag", False)
-        line += [option, *([draw(WORDS)] if value else [])]
+    for option in draw(st.lists(st.sampled_from([*options, "--help", "--nope", "-x", ""]), max_size=3)):
+        has_value = option == "" or not getattr(options.get(option), "is_flag", False)
+        line += [option, *([draw(WORDS)] if has_value else [])]
     return [*line, *(SHORT_RUN_OPTIONS if name == "run" else ())]
 
 
 def check_exit(code, output, documented=(0, 2, 3, 4, 5)):
-    """Assert that a command printed no traceback, and a reason if it failed; returns (code, output)."""
+    """Assert that a command printed no traceback, and that it printed a reason if it failed; returns (code, output)."""
     assert "Traceback" not in output, output
     assert "Internal error" not in output, output
     assert code in documented, (code, output)
@@ -163,29 +163,29 @@ def check_exit(code, output, documented=(0, 2, 3, 4, 5)):
 
 def run_swmodel_process(environ, *arguments):
     """Run `swmodel ARGUMENTS` as a program, with additions to the environment; returns (exit code, stderr)."""
-    line = [*PROGRAM, *map(str, arguments)]
-    done = subprocess.run(line, env=os.environ | environ, capture_output=True, timeout=MAX_EXAMPLE_SECONDS)
+    command = [*PROGRAM, *map(str, arguments)]
+    process = subprocess.run(command, env=os.environ | environ, capture_output=True, timeout=MAX_EXAMPLE_SECONDS)
     encoding = "utf-16" if "utf-16" in environ.get("PYTHONIOENCODING", "") else "utf-8"
-    return check_exit(done.returncode, done.stderr.decode(encoding, "replace"))
+    return check_exit(process.returncode, process.stderr.decode(encoding, "replace"))
 
 
 @contextlib.contextmanager
 def time_limit(seconds=MAX_EXAMPLE_SECONDS):
     def raise_timeout(number, frame):
-        raise TimeoutError(f"it hangs: {seconds} s")
+        raise TimeoutError(f"it hangs: it has not ended after {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, raise_timeout)
+    previous_handler = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
 
 
 def run_swmodel(*arguments):
     """Run `swmodel ARGUMENTS` in this process; returns (exit code, output)."""
-    with time_limit(), patch.dict(os.environ):  # a run sets flags for XLA there
-        done = invoke_swmodel(*arguments)
-    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-    return check_exit(done.exit_code, done.output, (0, 2, 3, 4, 5, 75))
+    with time_limit(), patch.dict(os.environ):  # a run sets flags of XLA in the environment
+        result = invoke_swmodel(*arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    return check_exit(result.exit_code, result.output, (0, 2, 3, 4, 5, 75))

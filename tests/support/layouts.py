@@ -1,8 +1,8 @@
-"""Configurations on the ranks of a layout, or on the devices of one process."""
+"""Make configurations for the ranks of a layout, or for the devices of one process."""
 
 
 def with_layout(config, layout, sharded=False, **run):
-    """The configuration for ranks in a layout (rows, columns) of blocks; with `sharded`, for devices of one process."""
+    """A configuration for ranks in a layout (rows, columns) of blocks; with `sharded`, for devices of one process."""
     blocks = layout[0] * layout[1]
     run_options = {"layout": "{}x{}".format(*layout), "nproc": 1 if sharded else blocks}
     if sharded and blocks > 1:

@@ -1,4 +1,4 @@
-"""A run that would take hours, started from the command line as by a user, for tests that disturb it."""
+"""A run that would take hours, started from the command line as a user does, for tests that disturb it."""
 
 import contextlib
 import os
@@ -17,32 +17,32 @@ TAG_VARIABLE = "LONG_TEST_RUN"
 
 
 def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
-    """{process id: environment} of the living processes whose TAG_VARIABLE is `folder`."""
-    found = {}
+    """{process id: environment} of the running processes whose TAG_VARIABLE is `folder`."""
+    processes = {}
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             environ = dict(pair.partition(b"=")[::2] for pair in path.read_bytes().split(b"\0"))
             if environ.get(TAG_VARIABLE.encode()) == os.fsencode(folder):
-                found[int(path.parent.name)] = environ
-    return found
+                processes[int(path.parent.name)] = environ
+    return processes
 
 
 def ranks_of(folder) -> dict[int, int]:
     """{rank: process id} of the ranks among `processes_of(folder)`."""
-    found = processes_of(folder).items()
+    processes = processes_of(folder).items()
     names = b"PMI_RANK", b"OMPI_COMM_WORLD_RANK", b"SWMODEL_RANK"
-    return {int(environ[name]): pid for pid, environ in found for name in names if name in environ}
+    return {int(environ[name]): pid for pid, environ in processes for name in names if name in environ}
 
 
 class LongRun:
-    """A context with a run of the case jet for 10000 days into `folder`/run.
+    """A context with a run of the case jet for 10 000 days, whose run folder is `folder`/run.
 
-    The context starts when the run has written its first restart file, and kills all its processes at the end. Chunks
-    have 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
+    The context starts when the run has written its first restart file, and its end kills all processes of the run. A
+    chunk of 500 steps takes about 20 ms, so that a busy machine does not look like a hanging run.
 
     Args:
         arguments: further arguments of the command.
-        mpiexec: number of ranks to start with mpiexec itself; 0: let the launcher start them.
+        mpiexec: number of ranks that mpiexec starts; 0: the launcher of the model starts them.
         chunk: steps between two checks, a quarter of the steps between two restart files.
     """
 

@@ -12,7 +12,7 @@ def lon_lat_axes(lon, lat):
 def write_netcdf(path, variables):
     """Write {name: (dimensions, values, attributes)} into a file; returns its path as a text.
 
-    Dimensions are names separated by spaces; one of size 0 is unlimited. Masked values are missing values.
+    `dimensions` are names separated by spaces; a dimension of size 0 is unlimited. Masked values are missing values.
     """
     with netCDF4.Dataset(path, "w") as data:
         for name, (dimensions, values, attributes) in variables.items():

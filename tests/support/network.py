@@ -1,4 +1,4 @@
-"""A small neural network as a closure, in plain JAX: a stress from the velocity gradients in 3 x 3 cells."""
+"""A small neural network in plain JAX as a closure: a stress from the velocity gradients in 3 x 3 cells."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,17 +10,17 @@ HIDDEN = 3
 
 def initial_parameters(seed=0):
     """A pytree of parameters, with one leaf that is not a parameter."""
-    draw = np.random.default_rng(seed)
-    sizes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}
-    return {name: draw.standard_normal(shape) for name, shape in sizes.items()} | {"activation": jnp.tanh}
+    rng = np.random.default_rng(seed)
+    shapes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}
+    return {name: rng.standard_normal(shape) for name, shape in shapes.items()} | {"activation": jnp.tanh}
 
 
 def stress(state, grid, t, net):
-    """The tendency by a stress from d_x u and vorticity of 3 x 3 cells, times thickness; it conserves momentum h u."""
+    """The tendency by the divergence of a stress that the network computes; it conserves momentum h u."""
     vorticity = op.mx_c(op.my_c(op.curl(state.u, state.v, grid)))
 
-    def network(around):
-        return net["out"] @ net["activation"](net["in"] @ (1e4 * around) + net["bias"])
+    def network(neighbours):
+        return net["out"] @ net["activation"](net["in"] @ (1e4 * neighbours) + net["bias"])
 
     a, b = op.cell_by_cell(network, [op.dx_c(state.u) * grid.rdx.centre, vorticity], 1)
     a, b = 1e-3 * state.h * a, 1e-3 * op.mx_f(op.my_f(state.h * b))

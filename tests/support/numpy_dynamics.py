@@ -20,7 +20,7 @@ TRACERS = tuple({"name": name, "advection": name, "diffusivity": 300.0, "initial
 #: Friction, drag and a sponge between walls.
 FRICTION_OPTIONS = section("physics", slip="no", linear_drag=1e-5, viscosity=300.0, biharmonic_viscosity=1e8)
 FRICTION_OPTIONS |= section("grid", periodic_x=False, periodic_y=True)
-#: So narrow that sponges do not overlap, as the sum of three rates depends on the order.
+#: The sponge is so narrow that the zones of two sides do not overlap, as the sum of three rates depends on the order.
 FRICTION_OPTIONS |= section("sponge", rate=1e-4, width=1.6e4)
 #: Groups of options that take different paths through the dynamics, by name.
 OPTION_GROUPS = {
@@ -69,12 +69,12 @@ class NumpyDynamics:
         if gfb_inputs:
             start = {n: self.with_halo(getattr(gfb_inputs.step_start, n)) for n in self.scheme.step_start_fields}
             gfb_inputs = gfb_inputs._replace(pressure_h=self.with_halo(gfb_inputs.pressure_h), step_start=start)
-        found = tendency(state._make(map(self.with_halo, state)), now, *self.static, self.scheme, gfb_inputs)
-        return state._make(np.broadcast_to(rate.block_values(self.setup.shape), self.setup.shape) for rate in found)
+        rates = tendency(state._make(map(self.with_halo, state)), now, *self.static, self.scheme, gfb_inputs)
+        return state._make(np.broadcast_to(rate.block_values(self.setup.shape), self.setup.shape) for rate in rates)
 
 
 def state_and_memory_after_start(config):
-    """State and memory after one step more than the stepper has states in its memory."""
+    """State and memory after one more step than the number of states in the stepper's memory."""
     dynamics = NumpyDynamics(config)
     state, method = dynamics.setup.state(dynamics.block), dynamics.setup.method
     carry = Carry(state, method.initial_memory(state), np.asarray(0, np.int32))

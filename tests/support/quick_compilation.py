@@ -1,4 +1,4 @@
-"""Compile the programs of tests quickly or with all optimisations; record compilations, and count collectives."""
+"""Compile the programs of tests quickly or with all optimisations, record compilations, and count collectives."""
 
 import contextlib
 import os
@@ -14,20 +14,20 @@ from jax import monitoring
 from swmodel.errors import SetupError
 from swmodel.executors.native import step_library
 
-#: Generate the code of a program in one piece, before JAX 0.11 by XLA's older emitters: takes a sixth of the time.
+#: XLA generates the code of a program in one piece, and before JAX 0.11 by its older emitters: a sixth of the time.
 XLA_FLAGS = "--xla_cpu_parallel_codegen_split_count=1"
 if jax.__version_info__ < (0, 11):
     XLA_FLAGS += " --xla_cpu_use_fusion_emitters=false"
 #: The environment of processes whose programs are compiled quickly; results are equal to round-off.
 QUICK_ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLAGS}
-#: C++ compiler options for native steps, which take a third of the time of those with all optimisations; results have
-#: the same bits (tests/executors/test_compile.py).
+#: The option with which the C++ compiler takes a third of the time for native steps; results have the same bits
+#: (tests/executors/test_compile.py).
 QUICK_CXXFLAGS = "-O0"
 OPTIMISATION_OPTION = "jax_disable_most_optimizations"
 
 
 def compile_quickly(enabled: bool):
-    """Compile this process's programs with little optimisation, or with all, from now on; drop earlier programs."""
+    """Compile this process's XLA programs with few optimisations, or with all, from now on; drop earlier programs."""
     from swmodel.parallel.transport.programs import cached_jit
 
     if jax.config.values[OPTIMISATION_OPTION] != enabled:
@@ -36,7 +36,7 @@ def compile_quickly(enabled: bool):
 
 
 def set_cxxflags(cache: Path) -> None:
-    """Use QUICK_CXXFLAGS, with the folder of a compiled sweep.h, which g++ reads quickly and other compilers ignore."""
+    """Use QUICK_CXXFLAGS, and the folder of a compiled sweep.h, which g++ reads quickly and other compilers ignore."""
     os.environ["SWMODEL_CXXFLAGS"] = QUICK_CXXFLAGS
     with contextlib.suppress(SetupError, subprocess.CalledProcessError):
         options = [*step_library.options_for("native"), "-x", "c++-header", str(step_library.HERE / "sweep.h")]
@@ -44,16 +44,16 @@ def set_cxxflags(cache: Path) -> None:
         compiled = cache / blake2b(b"".join(content), digest_size=8).hexdigest() / "sweep.h.gch"
         if not compiled.exists():
             compiled.parent.mkdir(parents=True, exist_ok=True)
-            part = compiled.with_name(str(os.getpid()))
-            subprocess.run([*step_library.compiler(), *options, "-o", str(part)], check=True, capture_output=True)
-            part.replace(compiled)
+            draft = compiled.with_name(str(os.getpid()))
+            subprocess.run([*step_library.compiler(), *options, "-o", str(draft)], check=True, capture_output=True)
+            draft.replace(compiled)
         if " " not in str(compiled):  # blanks separate options
             os.environ["SWMODEL_CXXFLAGS"] += f" -I{compiled.parent}"
 
 
 @contextlib.contextmanager
 def cleared_program_cache():
-    """A context in which all programs are compiled again; they are dropped at its end."""
+    """A context in which all programs are compiled again; its end drops them."""
     from swmodel.parallel.transport.programs import cached_jit
 
     cached_jit.cache_clear()
@@ -66,23 +66,23 @@ def cleared_program_cache():
 @contextlib.contextmanager
 def record_compilations():
     """A context with a list of the names of the functions that JAX compiles within it."""
-    found = []
+    names = []
 
     def listen(event, seconds, **details):
         if event == "/jax/core/compile/backend_compile_duration":
-            found.append(details["fun_name"])
+            names.append(details["fun_name"])
 
     monitoring.register_event_duration_secs_listener(listen)
     try:
-        yield found
+        yield names
     finally:
         monitoring.unregister_event_duration_listener(listen)
 
 
-#: The names of operations that exchange messages between devices.
+#: A pattern of the names of operations that exchange messages between devices.
 COLLECTIVES = "all-(?:gather|reduce|to-all)|collective-(?:broadcast|permute)|ragged-all-to-all|recv|reduce-scatter|send"
 
 
 def count_collectives(program: str) -> dict[str, int]:
-    """{name: how often} of those of COLLECTIVES that occur in the text of a compiled program."""
+    """{name: count} of the operations COLLECTIVES in the text of a compiled program."""
     return dict(Counter(re.findall(rf" ({COLLECTIVES})(?:-start)?\(", program)))

@@ -23,7 +23,7 @@ HASH_SEED_COMMAND = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"
 
 
 class RankServerClient:
-    """Calls functions on the ranks of a server, which the first process that needs it starts.
+    """Calls functions on the ranks of a server, which the first process that needs ranks starts.
 
         ranks((2, 2), function, *arguments)     # [the result of function((2, 2), *arguments) on each of four ranks]
         ranks(3, function, *arguments)          # [the result of function(*arguments) on each of three ranks]
@@ -59,7 +59,7 @@ class RankServerClient:
         return RankServerClient(self.folder, self.owner, name, **environ)
 
     def wait_for_server(self) -> Connection:
-        """A connection that the server has accepted; it serves one at a time."""
+        """A connection that the server has accepted; the server serves one connection at a time."""
         while True:
             connection = self.connect()
             with contextlib.suppress(EOFError, OSError):  # another test has ended the server
@@ -67,7 +67,7 @@ class RankServerClient:
                 return connection
 
     def connect(self) -> Connection:
-        """A connection to the server, which is started if there is none."""
+        """A connection to the server, which this method starts if it does not run."""
         with self.lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
@@ -86,8 +86,8 @@ class RankServerClient:
         path = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
         environ |= {"NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "PYTHONPATH": path}
         environ = {key: value for key, value in environ.items() if value and key != "MPIEXEC_TIMEOUT"}
-        line = [find_mpiexec(), "-n", "4", "sh", "-c", HASH_SEED_COMMAND, "sh", sys.executable, str(SERVER)]
-        line += [str(self.address), str(self.owner)]
+        command = [find_mpiexec(), "-n", "4", "sh", "-c", HASH_SEED_COMMAND, "sh", sys.executable, str(SERVER)]
+        command += [str(self.address), str(self.owner)]
         with self.log.open("a") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            return subprocess.Popen(line, env=environ, start_new_session=True, **streams)
+            return subprocess.Popen(command, env=environ, start_new_session=True, **streams)

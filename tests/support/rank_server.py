@@ -1,7 +1,7 @@
 """Four ranks that serve a whole test run: `mpiexec -n 4 python rank_server.py ADDRESS OWNER` (rank_client.py).
 
 The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it; the
-model sees only these ranks. The others sleep, so that those that compute have the cores. A rank whose function raises
+model sees only these ranks. The others sleep, and leave the cores to those that compute. A rank whose function raises
 an exception ends all ranks, because others may wait for it. All ranks also end when a request takes too long, or when
 the process OWNER, the test run, ends.
 """
@@ -30,25 +30,25 @@ from swmodel.parallel.transport.programs import cached_jit
 
 WORLD = MPI.COMM_WORLD.Clone()
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
-#: JAX's rules for promoting types and shapes, as in users' programs.
+#: JAX's default rules for promoting types and shapes, which users' programs have.
 PROMOTION = {"jax_numpy_dtype_promotion": "standard", "jax_numpy_rank_promotion": "allow"}
-#: Longest time for a request, s; a list with the start of the present request, empty between requests.
+#: Longest time for a request, s; a list with the start time of the current request, empty between requests.
 MAX_REQUEST_SECONDS, request_start_times = 240.0, []
 
 
 @cache
 def communicators(size: int) -> tuple:
-    """Communicators of the first ranks: the model's world, and those for messages inside and outside of programs."""
+    """Communicators of the first `size` ranks: the model's world, one for messages within programs, one for others."""
     group = WORLD.Create_group(WORLD.Get_group().Incl(range(size)))
     return group, group.Clone(), group.Clone()
 
 
 def set_world_size(size: int):
-    """Let the model see only the first ranks, through its communicators and the variables of a launcher."""
-    world = communicators(size)
-    if world[0] != MPI.COMM_WORLD:
-        cached_jit.cache_clear()  # programs are cached by layout, but send messages within the group they were made in
-    MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
+    """Let the model see only the first `size` ranks, through its communicators and the variables of a launcher."""
+    world, device_comm, host_comm = communicators(size)
+    if world != MPI.COMM_WORLD:
+        cached_jit.cache_clear()  # programs are cached by layout, but use the communicators of their compilation
+    MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world, device_comm, host_comm
     for name in itertools.chain(*RANK_VARIABLES_BY_LAUNCHER):
         os.environ.pop(name, None)
     rank_variables = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
@@ -88,7 +88,7 @@ def compute(request: bytes) -> list | None:
 
 
 def receive(source: int):
-    """The next message from a rank; sleeps until it is there."""
+    """The next message from a rank; sleeps until it arrives."""
     while not WORLD.Iprobe(source):
         time.sleep(0.005)
     return WORLD.recv(source=source)
@@ -98,7 +98,7 @@ def serve(listener: Listener):
     """Take requests from all processes of the test run, one at a time."""
     while True:
         with listener.accept() as connection, suppress(EOFError, OSError):  # the process may have ended
-            connection.send("begun")
+            connection.send("ready")
             request = connection.recv_bytes()
             for rank in range(1, SIZE):
                 WORLD.send(request, dest=rank)

@@ -1,4 +1,4 @@
-"""Several ranks as threads of one process, which exchange messages without MPI."""
+"""Ranks that are threads of one process, and exchange messages without MPI."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -35,15 +35,15 @@ class ThreadTransport(SingleDeviceTransport):
     def allgather(self, value):
         return self.exchange(value)
 
-    def gather_rows(self, local, first, last, member=0):
-        pieces = self.exchange(local)
+    def gather_rows(self, local, first, stop, member=0):
+        parts = self.exchange(local)
         if self.rank:
             return None
         whole = np.empty((self.block.y.axis_size, self.block.x.axis_size), local.dtype)
-        for block, piece in zip(self.all_blocks, pieces, strict=True):
+        for block, part in zip(self.all_blocks, parts, strict=True):
             if member in block.members:
-                whole[block.y.start : block.y.stop, block.x.start : block.x.stop] = piece
-        return whole[first:last]
+                whole[block.y.start : block.y.stop, block.x.start : block.x.stop] = part
+        return whole[first:stop]
 
 
 def run_rank_threads(function, layout, ny, nx, **ensemble):

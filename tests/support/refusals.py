@@ -1,4 +1,4 @@
-"""What the model says when it refuses a configuration."""
+"""The problems that the model reports when it refuses a configuration."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from swmodel import ConfigError
 
 
 def problems_of(function, *arguments, **options):
-    """The lines of the ConfigError that a function raises."""
-    with pytest.raises(ConfigError) as caught:
+    """The problems in the ConfigError that a function raises."""
+    with pytest.raises(ConfigError) as excinfo:
         function(*arguments, **options)
-    return list(caught.value.problems)
+    return list(excinfo.value.problems)

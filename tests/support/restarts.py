@@ -11,15 +11,15 @@ from swmodel.files.restart.folder import SUFFIXES
 from swmodel.files.run_folder import DIAGNOSTICS, SNAPSHOT_FILES
 from swmodel.plotting.dataset import open_netcdf_or_zarr
 
-SMALL = {"grid.nx": 14, "grid.ny": 9, "time.dt": 18.0, "run.executor": "reference", "run.steps": 11}
-RECORDS = {"output.every_steps": 4, "output.diagnostics_every_steps": 3}
-RECORDS |= {"output.means": ["eta", "speed"], "output.fields": ["h", "u", "v", "zeta"]}
-FILES = ("output.nc", "diagnostics.nc")
+SMALL_RUN_OPTIONS = {"grid.nx": 14, "grid.ny": 9, "time.dt": 18.0, "run.executor": "reference", "run.steps": 11}
+RECORD_OPTIONS = {"output.every_steps": 4, "output.diagnostics_every_steps": 3}
+RECORD_OPTIONS |= {"output.means": ["eta", "speed"], "output.fields": ["h", "u", "v", "zeta"]}
+RECORD_FILES = ("output.nc", "diagnostics.nc")
 
 
 def config(**options):
     options = {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.resolve(swmodel.load("jet", SMALL | RECORDS | options, environ={}))
+    return swmodel.resolve(swmodel.load("jet", SMALL_RUN_OPTIONS | RECORD_OPTIONS | options, environ={}))
 
 
 def simulation(restart=None, **options):
@@ -27,13 +27,14 @@ def simulation(restart=None, **options):
 
 
 def read_variables(path):
+    """{name: values} of all variables of a NetCDF file or a Zarr store."""
     with open_netcdf_or_zarr(path) as file:
         values = {name: np.ma.getdata(variable[...]) for name, variable in file.variables.items()}
     return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
 
 
 def bytes_of_files(directory):
-    """{path: bytes} of all files in a folder and its folders."""
+    """{path: bytes} of all files in a folder and its subfolders."""
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
@@ -47,26 +48,26 @@ def assert_same_data(ours, theirs, *files):
 
 
 def assert_same_run(ours, theirs, steps=11):
-    """Assert that records and the final restart of two run folders have the same bits."""
+    """Assert that snapshots, diagnostics and the last restart file in two run folders have the same bits."""
     names = [*SNAPSHOT_FILES, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in SUFFIXES.values())]
-    there = [name for name in names if (theirs / name).exists()]
-    assert len(there) == 3
-    assert_same_data(ours, theirs, *there)
+    existing_files = [name for name in names if (theirs / name).exists()]
+    assert len(existing_files) == 3
+    assert_same_data(ours, theirs, *existing_files)
 
 
-def set_value(path, name, where, value):
+def set_value(path, name, index, value):
     with h5py.File(path, "r+") as file:
-        file[name][where] = value
+        file[name][index] = value
 
 
 def flip_bit_of_variable(path, name):
-    """Change one bit in the middle of a variable of a file, or of its first chunk in a store."""
+    """Change one bit in the middle of a variable in a file, or in the middle of its first chunk in a store."""
     if path.is_dir():
         chunk = path / name / "c" / "0" / "0"
         return flip_bit(chunk, chunk.stat().st_size // 2)
     with h5py.File(path, "r") as file:
-        place = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
-    flip_bit(path, place)
+        position = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
+    flip_bit(path, position)
 
 
 def renew_header_checksum(path) -> None:
@@ -76,13 +77,13 @@ def renew_header_checksum(path) -> None:
 
 
 def resume_run(directory, steps=11, path=None, **options):
-    """Continue the run in a folder, as `swmodel resume` does."""
+    """Continue the run in a folder from the restart file `path`, or from the newest one, as `swmodel resume` does."""
     restart, _ = folder.choose_restart(directory, path)
     simulation(restart.path, run__steps=steps, **options).run(directory)
     return directory
 
 
-def make_halfway(directory):
-    """A run of 7 steps with restart files at 5 and 7."""
+def make_halfway_run(directory):
+    """Make a run of 7 steps with restart files at steps 5 and 7; returns its folder."""
     simulation(run__steps=7, restart__every_steps=5).run(directory)
     return directory

@@ -4,7 +4,7 @@ import swmodel
 from support.command import option_words
 from swmodel.model.ensemble import settings
 
-SMALL = {
+SMALL_RUN_OPTIONS = {
     "time.stepper": "ab2", "grid.nx": 12, "grid.ny": 16, "grid.dx": 8e4, "grid.dy": 8e4, "run.steps": 12,
     "output.every_steps": 6,
 }  # fmt: skip
@@ -14,14 +14,15 @@ PERTURBATION_OPTIONS = {
 }  # fmt: skip
 
 
-def options_with(changes):
-    return SMALL | PERTURBATION_OPTIONS | {name.replace("__", "."): value for name, value in changes.items()}
+def options_with(overrides):
+    return SMALL_RUN_OPTIONS | PERTURBATION_OPTIONS | {key.replace("__", "."): v for key, v in overrides.items()}
 
 
-def configuration(**changes):
-    """The checked configuration of the ensemble; `changes` are section__key=value."""
-    return settings.check_ensemble(swmodel.load("double_gyre", options_with(changes)))
+def configuration(**overrides):
+    """The checked configuration of the ensemble; overrides are written section__key=value."""
+    return settings.check_ensemble(swmodel.load("double_gyre", options_with(overrides)))
 
 
-def command_options(**changes):
-    return option_words(options_with(changes))
+def command_options(**overrides):
+    """The options of `swmodel ensemble` for this ensemble; overrides are written section__key=value."""
+    return option_words(options_with(overrides))

@@ -1,4 +1,4 @@
-"""Small runs written by the model: ten steps on 14 x 9 cells, with three records."""
+"""Small runs of the model: ten steps on 14 x 9 cells, with three records."""
 
 import swmodel
 
@@ -10,7 +10,7 @@ SMALL_RUN_OPTIONS = {
 
 
 def write_small_run(folder, case="jet", **overrides):
-    """Run a case on a small grid into a folder, and return it; overrides are written section__key=value."""
+    """Run a case on a small grid into a folder, and return the folder; overrides are written section__key=value."""
     options = SMALL_RUN_OPTIONS | {name.replace("__", "."): value for name, value in overrides.items()}
     swmodel.Simulation(swmodel.load(case, options, environ={})).run(folder)
     return folder

@@ -3,7 +3,7 @@
 import swmodel
 from swmodel.model.resolve import resolve
 
-#: Options of the twin experiment for assimilation.
+#: Options of the case double_gyre_twin.
 SMALL_TWIN = {
     "grid.nx": 10, "grid.ny": 12, "grid.dx": 100e3, "grid.dy": 100e3, "physics.viscosity": 5e3, "time.dt": 3600.0,
     "run.steps": 30, "run.dtype": "float64", "output.every": 86400.0, "case.spinup": 60.0, "case.lead": 30.0,
@@ -12,31 +12,30 @@ SMALL_TWIN = {
     "assimilation.sigma_eta": 2.0, "assimilation.sigma_velocity": 0.02, "assimilation.outer": 2,
     "assimilation.inner": 12,
 }  # fmt: skip
-
-#: Settings of LETKF, with a realistic size of the errors of the first guess.
+#: Options of LETKF, with a realistic size of the errors of the first guess.
 LETKF_OPTIONS = {
     "assimilation.method": "letkf", "assimilation.cycle_steps": 6, "assimilation.localisation": 8e5,
     "assimilation.sigma_eta": 10.0, "ensemble.members": 24,
 }  # fmt: skip
 
 
-def twin_config(**more):
-    return resolve(swmodel.load("double_gyre_twin", SMALL_TWIN | more, environ={}))
+def twin_config(**overrides):
+    return resolve(swmodel.load("double_gyre_twin", SMALL_TWIN | overrides, environ={}))
 
 
-def letkf_config(**more):
-    return twin_config(**LETKF_OPTIONS | more)
+def letkf_config(**overrides):
+    return twin_config(**LETKF_OPTIONS | overrides)
 
 
 def smallest_twin(case="double_gyre_twin", **overrides):
-    """The configuration: 13 x 11 cells of 120 km, steps of two hours, 7 in the window and 5 after it."""
+    """A configuration with 13 x 11 cells of 120 km and steps of two hours, 7 in the window and 5 after it."""
     sizes = {"grid.nx": 11, "grid.ny": 13, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3}
     times = {"time.dt": 7200.0, "run.steps": 7, "output.every_steps": 3, "assimilation.every_steps": 7}
     spans = {"case.spinup": 2.0, "case.lead": 0.5, "case.forecast": 5 / 12}
     return swmodel.load(case, sizes | times | spans | overrides, environ={})
 
 
-#: An almost linear experiment, in which the first guess does not know the wind: waves of 1 mm on 500 m of water.
+#: An almost linear experiment with waves of 1 mm on 500 m of water, in which the first guess does not know the wind.
 WINDS_TWIN = {
     "grid.nx": 7, "grid.ny": 9, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3, "time.dt": 7200.0,
     "run.steps": 20, "run.dtype": "float64", "output.every_steps": 5, "case.wind": 1e-4, "case.perturbation": 1e-3,
@@ -50,5 +49,5 @@ WINDS_TWIN = {
 }  # fmt: skip
 
 
-def weather_twin(**more):
-    return resolve(swmodel.load("double_gyre_winds", WINDS_TWIN | more, environ={}))
+def winds_twin(**overrides):
+    return resolve(swmodel.load("double_gyre_winds", WINDS_TWIN | overrides, environ={}))

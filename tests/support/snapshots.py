@@ -1,4 +1,4 @@
-"""Write records of random fields as NetCDF or Zarr, by ranks that are threads."""
+"""Write records of random fields as NetCDF or Zarr, on ranks that are threads."""
 
 import multiprocessing
 
@@ -16,15 +16,14 @@ NY, NX = 21, 26
 RANDOM_FIELDS = random_fields(NY, NX, land=0.4)
 #: The class that writes each file or store of records.
 CLASS_OF_FILE = {"output.nc": OutputFile, "output.zarr": OutputStore, "diagnostics.nc": DiagnosticsFile}
-
-#: Processes that have imported the model already.
+#: A context whose new processes have already imported the model.
 FORKSERVER = multiprocessing.get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["swmodel.files.store.snapshots", "swmodel.model.resolve", "zarr.codecs"])
 
 
-def make_config(fields=RANDOM_FIELDS, **more):
+def make_config(fields=RANDOM_FIELDS, **overrides):
     options = {"output__fields": ("h", "zeta"), "output__means": ("eta",), "run__dtype": "float32", "run__steps": 28}
-    return resolve(configuration(NY, NX, fields, **(options | {"grid__periodic_y": False} | more)))
+    return resolve(configuration(NY, NX, fields, **(options | {"grid__periodic_y": False} | overrides)))
 
 
 CONFIG = make_config()
@@ -36,9 +35,9 @@ def random_field(config, name, step):
 
 def write_record(file, config, step):
     """Write this rank's part of the record of a step, with means except at step 0."""
-    here = file.transport.block
+    block = file.transport.block
     names = [*config.output.fields, *(f"{name}_mean" for name in config.output.means if step)]
-    part = slice(here.y.start, here.y.stop), slice(here.x.start, here.x.stop)
+    part = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
     values = {name: random_field(config, name, step)[part] for name in names}
     if isinstance(file, DiagnosticsFile):
         values = {name: step / 3 + len(name) for name in DIAGNOSTICS}
@@ -46,18 +45,18 @@ def write_record(file, config, step):
 
 
 def write_records(path, config, steps, keep=None, layout=(1, 1)):
-    """Write records of these steps into a new file or store named in CLASS_OF_FILE, or after the records to keep."""
+    """Write records of these steps into a new file or store, or after its records for which keep(step) is true."""
 
-    def rank(transport):
+    def write_on_rank(transport):
         with CLASS_OF_FILE[path.name](path, config, transport, command_line=f"swmodel {steps}", keep=keep) as file:
             for step in steps:
                 write_record(file, config, step)
 
-    return run_rank_threads(rank, layout, NY, NX)
+    return run_rank_threads(write_on_rank, layout, NY, NX)
 
 
 def steps_in(path):
-    """The steps of the records that a reader of a file or store sees; asserts that each is complete."""
+    """The steps of the records that a reader of a file or store sees; asserts that each record is complete."""
     if path.is_dir() and not (path / "zarr.json").is_file():
         return []
     with open_netcdf_or_zarr(path) as data:
@@ -72,9 +71,9 @@ def steps_in(path):
 
 
 def write_until_killed(path, first_step, layout, started):
-    """Write records from `first_step` on into a store, after existing ones, until the process is killed."""
+    """Write records from `first_step` on into a store until the process is killed; the first one sets `started`."""
 
-    def rank(transport):
+    def write_on_rank(transport):
         keep = (lambda step: step < first_step) if (path / "zarr.json").exists() else None
         transport.exchange(None)
         with OutputStore(path, CONFIG, transport, keep=keep) as file:
@@ -82,4 +81,4 @@ def write_until_killed(path, first_step, layout, started):
                 write_record(file, CONFIG, step)
                 started.set()
 
-    run_rank_threads(rank, layout, NY, NX)
+    run_rank_threads(write_on_rank, layout, NY, NX)

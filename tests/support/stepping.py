@@ -19,24 +19,21 @@ from swmodel.setup.setup import Setup, setup_of
 
 def make_executor(name, config, **options):
     """The executor called `name` on the whole domain, and its initial carry."""
-    here = SerialTransport(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx))
+    transport = SerialTransport(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx))
     setup = setup_of(config)
-    model = EXECUTORS[name](setup, here, *setup.static(here.block), **options)
-    return model, model.start(here.make_arrays(setup.state))
+    executor = EXECUTORS[name](setup, transport, *setup.static(transport.block), **options)
+    return executor, executor.start(transport.make_arrays(setup.state))
 
 
 def initial_tendency(config, scheme, **fields):
-    """The tendency of the initial state, in which `fields` are replaced, on the whole domain; with this State and Grid.
-
-    All consist of NumPy arrays in Patches.
-    """
-    halo, whole = scheme.halo_width, block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
+    """(tendency, State, Grid) of the initial state with other `fields`: NumPy arrays in Patches on the whole domain."""
+    halo, block = scheme.halo_width, block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     setup = Setup(config, scheme)
-    state = setup.state(whole)._replace(**fields)
+    state = setup.state(block)._replace(**fields)
     rows, columns = (np.arange(-halo, cells + halo) % cells for cells in setup.shape)
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-halo, -halo)) for field in state)
-    grid = as_patches(setup.grid(whole), setup.static_halo)
-    params = as_patches(setup.params(whole), setup.static_halo)
+    grid = as_patches(setup.grid(block), setup.static_halo)
+    params = as_patches(setup.params(block), setup.static_halo)
     return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
 
 
@@ -45,45 +42,46 @@ def arrays_of_carry(carry):
 
 
 def run_chunks(name, config, *chunks, **options):
-    """State and memory after chunks with these numbers of steps, each computed in one call."""
-    model, carry = make_executor(name, config, **options)
-    forcing = VaryingParams(setup_of(config), model.transport) if name != "reference" else None
+    """State and memory after chunks of these numbers of steps, which changes of the forcing divide further."""
+    executor, carry = make_executor(name, config, **options)
+    forcing = VaryingParams(setup_of(config), executor.transport) if name != "reference" else None
     for steps in chunks:
-        carry = advance(model, carry, steps, forcing) if forcing else model.advance(carry, steps)
+        carry = advance(executor, carry, steps, forcing) if forcing else executor.advance(carry, steps)
     return arrays_of_carry(carry)
 
 
-def advance(model, carry, steps, forcing):
-    """The carry of an executor after some steps; `forcing`, a VaryingParams, has the coefficients of each step."""
+def advance(executor, carry, steps, forcing):
+    """The carry after some steps; `forcing`, a VaryingParams, provides the coefficients of each step."""
     last = int(carry.step) + steps
     while (step := int(carry.step)) < last:
-        update_params(model, forcing, step)
-        carry = model.advance(carry, forcing.next_change(last) - step)
+        update_params(executor, forcing, step)
+        carry = executor.advance(carry, forcing.next_change(last) - step)
     return carry
 
 
-def update_params(model, forcing, step):
+def update_params(executor, forcing, step):
     """Give an executor the coefficients that are valid at a step."""
     if not forcing.is_valid_at(step):
         params = forcing.load(step)
-        model.replace_params(model.static[1] | params if model.name == "xla" else params, forcing.params_of_block)
+        all_params = executor.static[1] | params if executor.name == "xla" else params
+        executor.replace_params(all_params, forcing.params_of_block)
 
 
 def run_single_steps(name, config, steps):
-    """State and memory after some steps; xla compiles a single step, which takes a third of the time."""
+    """As `run_chunks` with one chunk, but xla compiles a single step, which takes a third of the time."""
     if name != "xla":
         return run_chunks(name, config, steps)
-    model, carry = make_executor(name, config)
-    step = cached_jit(make_step, setup_of(config).scheme, model.method, model.transport)
-    forcing = VaryingParams(setup_of(config), model.transport)
+    executor, carry = make_executor(name, config)
+    step = cached_jit(make_step, setup_of(config).scheme, executor.method, executor.transport)
+    forcing = VaryingParams(setup_of(config), executor.transport)
     for number in range(steps):
-        update_params(model, forcing, number)
-        carry = step(carry, *model.static, model.dt)
+        update_params(executor, forcing, number)
+        carry = step(carry, *executor.static, executor.dt)
     return arrays_of_carry(carry)
 
 
 def assert_close(ours, theirs, tolerance):
-    """Assert that all arrays of two trees agree, to a tolerance relative to the largest value of each of theirs."""
+    """Assert that arrays of two trees agree to a tolerance relative to the largest value of each array of `theirs`."""
     for a, (path, b) in zip(jax.tree.leaves(ours), tree_leaves_with_path(theirs), strict=True):
         options = {"rtol": 0, "atol": tolerance * np.abs(b).max(), "err_msg": keystr(path)}
         np.testing.assert_allclose(a, b, equal_nan=False, **options)

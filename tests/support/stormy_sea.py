@@ -1,4 +1,4 @@
-"""A sea with tide, self-attraction, air pressure, wind, an open boundary and an island; runs in chosen chunks."""
+"""A sea with tide, self-attraction, air pressure, wind, an open boundary and an island; its runs in given chunks."""
 
 import datetime
 import itertools
@@ -14,11 +14,11 @@ from swmodel.files.restart import write
 from swmodel.model import run as loop
 from swmodel.ocean.table import VARIABLES
 
-NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
+NY, NX, STEPS = 9, 13, 31  # the run is longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:6, 5:8] = 0.0
 WEATHER = random_weather(NY, NX, records=7)
-#: At the centre of a cell; within a cell of the open boundary; next to the island; between points.
+#: Positions at the centre of a cell, in a cell at the open boundary, next to the island, and between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {
     "sphere": True, "grid__periodic_x": False, "grid__radius": 1.5e6, "time__dt": 560.0,
@@ -47,21 +47,21 @@ def make_config(forcing, folder, **options):
     path = folder / "weather.nc"
     if not path.exists():
         write_weather(path)
-    winds = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
+    inputs = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
     fields = {name: values for name, values in FIELDS.items() if name not in WEATHER}
-    return configuration(NY, NX, fields, **options_of_run | winds)
+    return configuration(NY, NX, fields, **options_of_run | inputs)
 
 
 def write_weather(path):
-    """Write the weather into a file, a record an hour; it appears whole, though several processes may write it."""
-    made = path.with_suffix(f".{os.getpid()}")
+    """Write hourly records of the weather into a file that appears complete; several processes may write it at once."""
+    draft = path.with_suffix(f".{os.getpid()}")
     times = {"time": ("time", np.arange(7.0), {"units": "hours since 2020-03-01"})}
-    write_netcdf(made, times | {k: ("time y x", v, {"units": VARIABLES[k].units}) for k, v in WEATHER.items()})
-    made.rename(path)
+    write_netcdf(draft, times | {k: ("time y x", v, {"units": VARIABLES[k].units}) for k, v in WEATHER.items()})
+    draft.rename(path)
 
 
 class FixedChunkLengths:
-    """Replaces CHUNK_SECONDS: however long a step takes, chunks have these numbers of steps in turn."""
+    """Replaces CHUNK_SECONDS: chunks have these numbers of steps in turn, however long a step takes."""
 
     def __init__(self, lengths):
         self.lengths = itertools.cycle(lengths)
@@ -78,13 +78,11 @@ class FrozenDatetime(datetime.datetime):
         return cls(2020, 2, 29, tzinfo=zone)
 
 
-def run(model, folder, chunks, every=None):
-    """Run with chunks of the given lengths; returns the folder. `every` is {interval: callback}."""
+def run(model, folder, chunks):
+    """Run with chunks of these numbers of steps in turn, and with a fixed date; returns the folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "CHUNK_SECONDS", FixedChunkLengths(chunks))
         for module in (metadata, write):
             patch.setattr(module, "datetime", FrozenDatetime)
-        for interval, function in (every or {}).items():
-            model.every(interval, function)
         model.run(folder)
     return folder

@@ -1,4 +1,4 @@
-"""Compare transforms of fields on blocks with those on one process: equal bits, and differences of derivatives."""
+"""Compare transforms of fields on blocks with those on one process: bits of transforms, and errors of derivatives."""
 
 from functools import lru_cache, partial
 from itertools import product
@@ -14,9 +14,9 @@ from swmodel.parallel.transport.serial import SerialTransport
 
 #: All pairs of kinds of series, along y and along x.
 SERIES_PAIRS = tuple(product(SERIES_KINDS, repeat=2))
-#: A pair for which the blocks exchange complex lines, and one with real lines.
+#: A pair for which the blocks exchange complex lines, and a pair for which they exchange real lines.
 PERIODIC_AND_WALLS = (("periodic", "periodic"), ("cosine", "sine"))
-#: The same two pairs, and two with walls along one axis only.
+#: These two pairs, and two pairs with walls along one axis only.
 FOUR_PAIRS = (*PERIODIC_AND_WALLS, ("sine", "periodic"), ("periodic", "cosine"))
 
 
@@ -36,7 +36,7 @@ def block_slices(block):
 def forward_and_backward(transport, pairs, field):
     """For use in a jitted program: (coefficients, their inverse transform) for each pair of kinds.
 
-    Cells beyond a short block are set to NaN, so that a transform that reads them is found.
+    Cells beyond a short block are NaN, so that a transform that reads them gives a wrong result.
     """
     field = jnp.where(zero_beyond(jnp.ones_like(field), transport.extent()) == 1, field, jnp.nan)
     results = []
@@ -52,7 +52,7 @@ def transforms_of_blocks(transport, global_array, pairs):
     results = transport.jit(partial(forward_and_backward, transport, pairs))(scatter(transport, global_array))
     spectral = (Fourier(transport, *pair).get_blocks(each) for pair, (each, _) in zip(pairs, results, strict=True))
     fields = (transport.get_blocks(inverse) for _, inverse in results)
-    return [list(zip(*both, strict=True)) for both in zip(spectral, fields, strict=True)]
+    return [list(zip(*blocks, strict=True)) for blocks in zip(spectral, fields, strict=True)]
 
 
 @lru_cache
@@ -78,7 +78,7 @@ def pairs_with_different_bits(transport, dtype, pairs):
 
 
 def derivatives(transport, pairs, state, direction, weight):
-    """For use in a jitted program: derivatives of a smoothed field and of a scalar (of the last pair two at once)."""
+    """For use in a jitted program: derivatives of a smoothed field and of a scalar; of the last pair two at once."""
 
     def low_pass(fourier, field):
         coefficients = fourier.forward(field)
@@ -113,7 +113,7 @@ def derivatives_on_one_process(pairs, shape):
 
 
 def error_of_derivatives(transport, pairs=PERIODIC_AND_WALLS):
-    """Largest difference between the derivatives and those on one process, relative to the largest value of each."""
+    """The largest error of `derivatives` against one process, relative to the largest value of each derivative."""
     shape, max_error = (transport.block.y.axis_size, transport.block.x.axis_size), 0.0
     results, expected = derivatives_of_blocks(transport, pairs, shape), derivatives_on_one_process(pairs, shape)
     for blocks, whole in zip(results, expected, strict=True):

@@ -1,4 +1,4 @@
-"""Resolve configurations that the checks would refuse, and mark them as checked, so that tests can run them anyway."""
+"""Resolve configurations that the checks would refuse, and mark them as checked, so that tests can run them."""
 
 from swmodel.model.resolve import resolve
 

@@ -1,4 +1,4 @@
-"""Every problem of a configuration is reported at once, with its place and in the units of the user."""
+"""All problems of a configuration are reported at once, with their places and with values as they were typed."""
 
 import os
 
@@ -11,9 +11,9 @@ from swmodel.errors import MAX_MESSAGE_LINES, MAX_QUOTE_LENGTH, as_line
 
 def problems(source="jet", overrides=(), environ=None):
     """The messages of the ConfigError that `load` raises."""
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         load(source, overrides, environ or {})
-    return str(caught.value).split("\n")
+    return str(error.value).split("\n")
 
 
 FILE_WITH_ERRORS = """\
@@ -75,7 +75,7 @@ def test_all_problems_of_a_file_are_reported_with_their_lines(tmp_path):
         ("case.speed=fast", '"fast"'), ("time.dt=fortnight", "length of time"), ("time.robert_asselin=1", "below 1"),
         ("output.fields=h,uu", '"u"'), ("nx=90", '"grid.nx"'), ("grid.nx", "section.key=value"),
         ("output.institution=\udcff", "UTF-8"),
-        # Keys of earlier versions, with what replaces them.
+        # Keys of earlier versions, and the keys that replace them.
         ("own.fields=[]", "[python]"), ("tracer.transport='upwind'", "[[tracer]]"), ("time.halvings=3", "max_substeps"),
         ("open_sides.sides='west'", "open_boundaries.sides"), ("input.outside_level=1", "boundary_level"),
         ("open_sides.m2_amplitude=1", "open_boundaries.constituents"),
@@ -92,9 +92,9 @@ def test_override_is_quoted_as_typed(override, words):
 def test_message_names_the_source_of_a_value():
     (line,) = problems("jet", {"grid.nx": None})
     assert line.startswith("grid.nx: ")
-    wrong = {"SWMODEL_GIRD_NX": "3", "SWMODEL_GRID_NXX": "3", "SWMODEL_GRID_NX": "-3"}
-    environ = wrong | {"SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
-    assert [line.split(":")[0] for line in problems("jet", environ=environ)] == list(wrong)
+    wrong_variables = {"SWMODEL_GIRD_NX": "3", "SWMODEL_GRID_NXX": "3", "SWMODEL_GRID_NX": "-3"}
+    environ = wrong_variables | {"SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
+    assert [line.split(":")[0] for line in problems("jet", environ=environ)] == list(wrong_variables)
     assert '"jet"' in problems("jett")[0]
 
 
@@ -110,9 +110,9 @@ def test_message_names_the_source_of_a_value():
         (b"nx = 3\n", ':1: "nx"'), (b"[[grid]]\nnx = 3\n", ':1: "grid"'),
         (b"[grid]\nnx = 0x" + b"f" * 9000, ":2: grid.nx: must be at most 1000000000 cells"),
     ],
-    ids=lambda each: "" if isinstance(each, bytes) else each,
+    ids=lambda argument: "" if isinstance(argument, bytes) else argument,
 )  # fmt: skip
-def test_file_without_configuration_is_refused_in_a_line(tmp_path, content, words):
+def test_file_without_configuration_is_refused_in_one_line(tmp_path, content, words):
     path = tmp_path / "my.toml"
     if content is not None:
         path.write_bytes(content)
@@ -121,7 +121,7 @@ def test_file_without_configuration_is_refused_in_a_line(tmp_path, content, word
 
 
 def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
-    """The time that tomllib takes for a name grows with the square of its parts: minutes for this one."""
+    """The time that tomllib takes for a name grows as the square of the number of its parts, here to minutes."""
     name = "nx" + ".a" * 40_000
     for text in (f"[grid]\n{name} = 1\n", f"[grid]\n[{name}]\n"):
         path = write_toml(tmp_path, text)
@@ -139,13 +139,13 @@ def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
 
 @pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
-    """Only for these does the model search for a similar name, because it compares with every known name."""
-    suggested, original = [], errors.suggest
-    monkeypatch.setattr(errors, "suggest", lambda *given: suggested.append(given) or original(*given))
+    """The model searches for similar names only for these, because each search compares with every known name."""
+    searches, suggest = [], errors.suggest
+    monkeypatch.setattr(errors, "suggest", lambda *args: searches.append(args) or suggest(*args))
     lines = problems(write_toml(tmp_path, "[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000))))
     assert len(lines) == MAX_MESSAGE_LINES + 1
     assert str(9000 - MAX_MESSAGE_LINES) in lines[-1]
-    assert len(suggested) == MAX_MESSAGE_LINES
+    assert len(searches) == MAX_MESSAGE_LINES
 
 
 def test_long_values_and_control_characters_are_shown_as_text(tmp_path):

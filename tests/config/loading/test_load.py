@@ -1,4 +1,4 @@
-"""The sources of a configuration, and which one takes precedence; a configuration's text can be read again."""
+"""The sources of a configuration, which of them takes precedence, and the text that loads the same configuration."""
 
 import math
 import tomllib
@@ -38,8 +38,8 @@ def test_later_sources_replace_earlier_ones(tmp_path, monkeypatch):
     assert load(write_toml(tmp_path, "[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
     monkeypatch.chdir("/")  # names of files start from the folder of their file
     source = write_toml(tmp_path, '[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n')
-    names = load(source, ["input.eta=2020"], {}).input
-    assert (names.depth, names.mask, names.eta) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc", "/2020")
+    section = load(source, ["input.eta=2020"], {}).input
+    assert (section.depth, section.mask, section.eta) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc", "/2020")
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ def test_overrides_are_toml_or_bare_words(text, value):
 
 
 @pytest.mark.parametrize(
-    ("section", "first", "low", "second", "high"),
+    ("section", "key_1", "value_1", "key_2", "value_2"),
     [("run", "days", 2.0, "steps", 10), ("time", "dt", 5.0, "cfl", 0.2), ("output", "every", 60.0, "every_steps", 4)],
 )
-def test_later_of_two_alternatives_removes_the_other(tmp_path, section, first, low, second, high):
-    for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
-        config = load(write_toml(tmp_path, f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {})
+def test_later_of_two_alternatives_removes_the_earlier(tmp_path, section, key_1, value_1, key_2, value_2):
+    for earlier, old, later, new in ((key_1, value_1, key_2, value_2), (key_2, value_2, key_1, value_1)):
+        config = load(write_toml(tmp_path, f"[{section}]\n{earlier} = {old}\n"), {f"{section}.{later}": new}, {})
         options = getattr(config, section)
-        assert (getattr(options, other), getattr(options, one)) == (later, None)
+        assert (getattr(options, later), getattr(options, earlier)) == (new, None)
 
 
 def test_cell_size_follows_from_domain_length_and_number(tmp_path):
-    """Whichever source gives the number of cells; of domain length and cell size the later one counts."""
+    """Any source may give the number of cells; of domain length and cell size, the one from the later source counts."""
     source = write_toml(tmp_path, "[grid]\nlx = 1e6\nnx = 70\n")
     grid = load(source, environ={}).grid
     assert (grid.nx, grid.dx, grid.dy, grid.lx) == (70, 1e6 / 70, 5e3, None)
@@ -85,10 +85,10 @@ def test_cell_size_follows_from_domain_length_and_number(tmp_path):
 
 @pytest.mark.fault("an override changes the size of the domain; sizes of domain and cell contradict each other")
 def test_sizes_of_domain_and_cell_agree_or_give_the_number(tmp_path):
-    both = "[grid]\nny = 30\ndy = 0.1\nly = "
-    assert load(write_toml(tmp_path, f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
+    text = "[grid]\nny = 30\ndy = 0.1\nly = "
+    assert load(write_toml(tmp_path, f"{text}3.0000000000000001\n"), environ={}).grid.dy == 0.1
     with pytest.raises(ConfigError, match=r"my\.toml:4: grid\.ly: 3\.001 m"):
-        load(write_toml(tmp_path, f"{both}3.001\n"), environ={})
+        load(write_toml(tmp_path, f"{text}3.001\n"), environ={})
     for overrides, cells in (
         ({"grid.lx": 7e4, "grid.dx": 1e3, "grid.ly": 1e4, "grid.dy": 500.0}, (70, 20)),
         ({"grid.lx": 7e4, "grid.dx": 1e3}, (70, 60)),
@@ -109,7 +109,7 @@ def test_sizes_of_domain_and_cell_agree_or_give_the_number(tmp_path):
     ],
 )  # fmt: skip
 def test_resumed_run_may_have_other_processes_and_transports(tmp_path, overrides, expected):
-    """The config.toml of a run on two processes with two devices each, and what the command line changes."""
+    """The command line changes the configuration of a run on two processes with two devices each."""
     text = '[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n'
     run = resolve(load(write_toml(tmp_path, text), ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
@@ -123,7 +123,7 @@ RUN_VARIANTS = [
 
 
 @pytest.mark.parametrize("name", cases.names())
-def test_case_of_the_package_is_declared_like_a_users(name):
+def test_cases_of_the_package_pass_the_checks_of_user_cases(name):
     assert (case_name(cases.get(name)), [*declaration_problems(cases.get(name))]) == (name, [])
 
 
@@ -132,14 +132,14 @@ def test_configuration_survives_a_round_trip_through_toml(tmp_path, case):
     for number, overrides in enumerate([{}, *RUN_VARIANTS] if case == "jet" else [{}]):
         config = load(case, overrides, {})
         assert load(write_toml(tmp_path, to_toml(config, comments=number % 2 == 0)), environ={}) == config
-    short = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
-    assert load(write_toml(tmp_path, template(short)), environ={}) == short
-    small = {"grid.nx": 16, "grid.ny": 12, "time.cfl": 0.2, "run.executor": "reference"}
-    resolved = resolve(load(case, small, {}))
+    changed = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
+    assert load(write_toml(tmp_path, template(changed)), environ={}) == changed
+    overrides = {"grid.nx": 16, "grid.ny": 12, "time.cfl": 0.2, "run.executor": "reference"}
+    resolved = resolve(load(case, overrides, {}))
     text = to_toml(resolved)
-    again = resolve(load(write_toml(tmp_path, text), environ={}))
-    assert (again, to_toml(again)) == (resolved, text)
-    assert config_hash(again) == config_hash(resolved) != config_hash(load(case, environ={}))
+    reloaded = resolve(load(write_toml(tmp_path, text), environ={}))
+    assert (reloaded, to_toml(reloaded)) == (resolved, text)
+    assert config_hash(reloaded) == config_hash(resolved) != config_hash(load(case, environ={}))
     assert list(tomllib.loads(text)) == list(Config.model_fields)
 
 
@@ -148,27 +148,27 @@ def test_resolved_run_has_steps_layout_and_executor():
     run, fastest = resolve(config).run, choose_executor(setup_of(config))
     assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", fastest, "mpi")
     for days, steps in ((0, 0), (1e-9, 1), (149.9 / 864, 150), (150.1 / 864, 150), (1.0, 864)):
-        one = {"time.dt": 100.0, "run.days": days, "run.executor": "reference"}
-        assert resolve(load("jet", one, {})).run.steps == steps
-    for overrides, place in (
+        overrides = {"time.dt": 100.0, "run.days": days, "run.executor": "reference"}
+        assert resolve(load("jet", overrides, {})).run.steps == steps
+    for overrides, start in (
         ({"grid.nx": 6, "grid.ny": 6, "run.nproc": 50}, "run.nproc: 50 processes"),
         ({"run.layout": "2x2"}, "run.layout: layout 2x2"),
         ({"input.depth": "/none.nc", "time.cfl": 0.1}, "input.depth: there is no file /none.nc"),
     ):
-        with pytest.raises(ConfigError, match=f"^{place}"):
+        with pytest.raises(ConfigError, match=f"^{start}"):
             resolve(load("jet", overrides, {}))
 
 
 @pytest.mark.fault("records miss the requested times")
 @pytest.mark.parametrize(
-    "given", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
+    "intervals", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
-def test_automatic_time_step_divides_intervals_of_output(given):
-    bare = {"output.every_steps": 1, "run.steps": 1}
-    bare, given = (load("rest", each | {"run.executor": "reference"}, {}) for each in (bare, given))
-    dt, longest = resolve(given).time.dt, dt_from_state(bare, survey(setup_of(bare)))
+def test_automatic_time_step_divides_intervals_and_length_of_run(intervals):
+    steps_only = {"output.every_steps": 1, "run.steps": 1}
+    steps_only, config = (load("rest", each | {"run.executor": "reference"}, {}) for each in (steps_only, intervals))
+    dt, longest = resolve(config).time.dt, dt_from_state(steps_only, survey(setup_of(steps_only)))
     assert 0.5 * longest < dt <= longest
-    for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
+    for interval in (config.output.every, config.output.spectra, config.restart.every, 86400 * (config.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
 
 
@@ -177,18 +177,18 @@ STATION_FILE = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\
 
 @pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
 def test_station_file_equals_tables_of_stations(tmp_path):
-    """And so does the configuration of a run, which lists them all."""
+    """The configuration of a run lists all stations; loaded again, it gives the same ones."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
-    wanted = load("rest", {"output.stations": tables}, {})
+    expected = load("rest", {"output.stations": tables}, {}).output
     (tmp_path / "gauges.csv").write_text(STATION_FILE)
     config = load(write_toml(tmp_path, '[case]\nname = "rest"\n[output]\nstations = "gauges.csv"\n'), {}, {})
-    assert config.output == load("rest", [f"output.stations={tmp_path / 'gauges.csv'}"], {}).output == wanted.output
-    assert load(write_toml(tmp_path, to_toml(config)), {}, {}).output == wanted.output
+    assert config.output == load("rest", [f"output.stations={tmp_path / 'gauges.csv'}"], {}).output == expected
+    assert load(write_toml(tmp_path, to_toml(config)), {}, {}).output == expected
 
 
 @pytest.mark.fault("a bad line in a file of gauges is ignored, or gauges of tables given with it are lost")
 @pytest.mark.parametrize(
-    ("text", "more", "words"),
+    ("text", "tables", "words"),
     [
         (STATION_FILE.replace("3e5", "3e5 m"), "", "gauges.csv:5, x: "),
         (STATION_FILE.replace("3e5", "nan"), "", "gauges.csv:5, x: "),
@@ -198,13 +198,13 @@ def test_station_file_equals_tables_of_stations(tmp_path):
         ("name,x,y\n" + "".join(f"g{k},1,1\n" for k in range(30_000)), "", "30000 stations"),
         (STATION_FILE, '[[station]]\nname = "a"\nx = 1e5\ny = 1e5\n', "not both"),
     ],
-    ids=lambda each: each if len(each) < 40 else "",
+    ids=lambda argument: argument if len(argument) < 40 else "",
 )  # fmt: skip
-def test_bad_lines_and_stations_from_two_sources_are_refused(tmp_path, text, more, words):
+def test_bad_lines_and_stations_from_two_sources_are_refused(tmp_path, text, tables, words):
     (tmp_path / "gauges.csv").write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        load(write_toml(tmp_path, f'[output]\nstations = "gauges.csv"\n{more}'), {}, {})
-    assert words in str(caught.value)
+    with pytest.raises(ConfigError) as error:
+        load(write_toml(tmp_path, f'[output]\nstations = "gauges.csv"\n{tables}'), {}, {})
+    assert words in str(error.value)
 
 
 @pytest.mark.slow
@@ -213,15 +213,15 @@ def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkey
     from swmodel.files.relief import GridRequest, make_grid
 
     make_grid(tmp_path / "sea.nc", GridRequest((-40.0, -20.0, 30.0, 40.0), 1.0))
-    opened, count = read.open_file, []
-    monkeypatch.setattr(read, "open_file", lambda *given: count.append(given) or opened(*given))
+    open_file, calls = read.open_file, []
+    monkeypatch.setattr(read, "open_file", lambda *args: calls.append(args) or open_file(*args))
 
-    def times(number):
-        places = [{"name": f"g{k}", "lon": -39.0 + 0.02 * k, "lat": 35.0} for k in range(number)]
+    def count_calls(n_stations):
+        stations = [{"name": f"g{k}", "lon": -39.0 + 0.02 * k, "lat": 35.0} for k in range(n_stations)]
         grid = {"grid.file": str(tmp_path / "sea.nc"), "run.executor": "reference"}
-        config = load("sea", grid | {"output.stations": places}, {})
-        count.clear()
+        config = load("sea", grid | {"output.stations": stations}, {})
+        calls.clear()
         make_gauges(setup_of(check_config(config)))
-        return len(count)
+        return len(calls)
 
-    assert times(60) == times(1)
+    assert count_calls(60) == count_calls(1)

@@ -1,4 +1,4 @@
-"""The section [grid] on a sphere: what gives its size, what a file preserves, and what is refused."""
+"""The section [grid] on a sphere: the keys that give the size of cells, their text in a file, and wrong values."""
 
 import math
 
@@ -22,7 +22,7 @@ def load_grid(source=Case, **changes):
 
 
 def test_edges_or_spacings_give_the_size_of_cells():
-    """Also for a case whose own grid is a plane; the text of the configuration has no keys of another kind."""
+    """A case may have a plane by default; the text of a configuration has only the keys of its kind of grid."""
     grid = load_grid().grid
     assert (grid.west, grid.dlon, grid.dlat, grid.radius, grid.rotation) == (0.0, 10.0, 7.5, 6371e3, 7.292115e-5)
     assert (grid.dx, grid.dy, grid.north, grid.east) == (None, None, None, None)
@@ -39,7 +39,7 @@ def test_edges_or_spacings_give_the_size_of_cells():
 
 @pytest.mark.fault("latitudes and longitudes that make no grid on a sphere; keys of another kind of grid")
 @pytest.mark.parametrize(
-    ("changes", "key", "number"),
+    ("changes", "key", "words"),
     [
         ({"north": 95.0}, "north", "95"), ({"south": -89.995}, "south", "-89.995"),
         ({"north": None, "dlat": 30.0}, "dlat", "330"), ({"north": -40.0}, "north", "-40"),
@@ -48,10 +48,10 @@ def test_edges_or_spacings_give_the_size_of_cells():
         ({"north": None}, "north", "dlat"), ({"periodic_x": False}, "west", ""),
         ({"periodic_y": True}, "periodic_y", ""), ({"dlat": 7.0}, "north", "60"),
     ],
-    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+    ids=lambda argument: ",".join(argument) if isinstance(argument, dict) else "",
 )  # fmt: skip
-def test_wrong_grids_on_a_sphere_are_refused(changes, key, number):
-    assert any(line.startswith(f"grid.{key}: ") and number in line for line in problems_of(load_grid, **changes))
+def test_wrong_grids_on_a_sphere_are_refused(changes, key, words):
+    assert any(line.startswith(f"grid.{key}: ") and words in line for line in problems_of(load_grid, **changes))
 
 
 @pytest.mark.fault("a case for the plane on a sphere, or the reverse")
@@ -60,18 +60,18 @@ def test_case_for_another_kind_of_grid_is_refused(case, grid):
     """The message names the cases for this kind of grid."""
     with pytest.raises(ConfigError, match=f"^grid.kind: .* case {case} ") as error:
         load(case, {f"grid.{key}": value for key, value in grid.items()}, environ={})
-    offered = str(error.value).split("there are ")[1].removesuffix(" (case.name)").split(", ")
-    assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
-    assert all(grid["kind"] in cases.get(name).grid_kinds for name in offered)
+    named_cases = str(error.value).split("there are ")[1].removesuffix(" (case.name)").split(", ")
+    assert {"rest", "sea", "hurricane"} < set(named_cases) < set(cases.names())
+    assert all(grid["kind"] in cases.get(name).grid_kinds for name in named_cases)
 
 
 def test_time_step_follows_from_the_narrowest_wet_row():
-    """Land in the north allows a longer step; the automatic one is cfl over the speed on the narrowest row."""
+    """Land in the north allows a longer step: the automatic one has CFL number time.cfl on the narrowest wet row."""
     water = {"depth": np.full((12, 36), 1000.0)}
     coast = water | {"mask": np.repeat((np.arange(12) < 9)[:, None], 36, axis=1).astype(float)}
     options = {"grid__south": -30.0, "grid__dlat": 7.5, "grid__radius": 6371e3, "time__dt": None, "time__cfl": 0.3}
-    for case, row in ((water, 11), (coast, 8)):
-        config = configuration(12, 36, case, sphere=True, **options)
+    for fields, row in ((water, 11), (coast, 8)):
+        config = configuration(12, 36, fields, sphere=True, **options)
         lengths = metrics(config.grid, [row])
         per_length = math.hypot(1 / lengths["dx"].centre[0, 0], 1 / lengths["dy"].centre[0, 0])
         dt = dt_from_state(config, survey(setup_of(config)))

@@ -25,9 +25,9 @@ def invoke_grid(*arguments):
 
 
 def invoke_refused_grid(*arguments):
-    done = invoke_grid(*arguments)
-    assert len(done.output.strip().splitlines()) == 1
-    return done.exit_code, done.output
+    result = invoke_grid(*arguments)
+    assert len(result.output.strip().splitlines()) == 1
+    return result.exit_code, result.output
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,9 @@ def folder(tmp_path_factory):
 def mediterranean(folder):
     """The Mediterranean at one degree, made on the command line: the path, and what was printed."""
     path = folder / "sea.nc"
-    done = invoke_grid(path, "--region", REGION, "--resolution", "1", "--min-depth", "200", "--smooth", "1")
-    assert done.exit_code == 0, done.output
-    return path, done.output
+    result = invoke_grid(path, "--region", REGION, "--resolution", "1", "--min-depth", "200", "--smooth", "1")
+    assert result.exit_code == 0, result.output
+    return path, result.output
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def earth(folder):
     return path, make_grid(path, GridRequest((-180, 180, -90, 90), 4.0, POLE))
 
 
-@pytest.mark.parametrize("which", ["mediterranean", "earth"])
-def test_file_gives_grid_depth_and_mask(which, request):
-    path, output = request.getfixturevalue(which)
+@pytest.mark.parametrize("name", ["mediterranean", "earth"])
+def test_file_gives_grid_depth_and_mask(name, request):
+    path, output = request.getfixturevalue(name)
     config = load("rest", {"grid.file": str(path)}, environ={})
     rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
     with netCDF4.Dataset(path) as data:
@@ -64,9 +64,9 @@ def test_file_gives_grid_depth_and_mask(which, request):
         np.testing.assert_array_equal(depth[wet], data["depth"][:].compressed())
     with xarray.open_dataset(path) as data:
         np.testing.assert_array_equal(np.isnan(data.depth), ~wet)
-    assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if which == "earth" else (None, False))
+    assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if name == "earth" else (None, False))
     assert from_toml(to_toml(config), type(config.case)) == load(config, environ={}) == config
-    if which == "mediterranean":
+    if name == "mediterranean":
         assert "43 x 16 cells" in output
         assert path.with_suffix(".png").stat().st_size > 10_000
 
@@ -88,20 +88,19 @@ def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
     np.testing.assert_allclose(simulation.field("eta")[earth[1].wet], 0.37, rtol=0, atol=1e-15 * 7000)
 
 
-def sea_numbers_at(made, *positions):
-    west, south = made.grid.west, made.grid.south
-    numbers = label_connected(made.wet, made.grid.periodic_x)
-    return [numbers[int((lat - south) / made.grid.dlat), int((lon - west) / made.grid.dlon)] for lon, lat in positions]
+def sea_labels_at(generated, *positions):
+    grid, labels = generated.grid, label_connected(generated.wet, generated.grid.periodic_x)
+    return [labels[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)] for lon, lat in positions]
 
 
 @pytest.mark.fault("an isthmus narrower than a cell is open, or a strait narrower than a cell cuts off a lake")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
     america = make_grid(folder / "america.nc", GridRequest((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
-    pacific, caribbean = sea_numbers_at(america, (-90.0, 5.0), (-75.0, 15.0))
+    pacific, caribbean = sea_labels_at(america, (-90.0, 5.0), (-75.0, 15.0))
     assert 0 < min(pacific, caribbean) < max(pacific, caribbean)
     europe = make_grid(folder / "europe.nc", GridRequest((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
-    atlantic, *others = sea_numbers_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
+    atlantic, *others = sea_labels_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
     assert set(others) == {atlantic} != {0}
 
 
@@ -109,21 +108,21 @@ def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     """Land that can flood is connected to the sea through cells of the same kind, and does not change the sea."""
     region = (-16.0, 20.0, 44.0, 60.0)
     without_low_land = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
-    made = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
-    np.testing.assert_array_equal(made.wet, without_low_land.wet)
-    np.testing.assert_array_equal(made.depth[made.wet], without_low_land.depth[made.wet])
-    assert made.floodable.sum() > 20
-    assert not (made.floodable & made.wet).any()
-    assert (made.depth[made.floodable] <= 0).all()
-    crests = sum(change.n_cells for change in made.changes if change.kind == "crest")
-    assert np.count_nonzero(made.depth[made.floodable] < -60.0) <= crests
-    connected_parts = label_connected(made.wet | made.floodable, False)
-    assert set(connected_parts[made.floodable]) <= set(connected_parts[made.wet])
+    grid = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
+    np.testing.assert_array_equal(grid.wet, without_low_land.wet)
+    np.testing.assert_array_equal(grid.depth[grid.wet], without_low_land.depth[grid.wet])
+    assert grid.floodable.sum() > 20
+    assert not (grid.floodable & grid.wet).any()
+    assert (grid.depth[grid.floodable] <= 0).all()
+    crests = sum(change.n_cells for change in grid.changes if change.kind == "crest")
+    assert np.count_nonzero(grid.depth[grid.floodable] < -60.0) <= crests
+    labels = label_connected(grid.wet | grid.floodable, False)
+    assert set(labels[grid.floodable]) <= set(labels[grid.wet])
     config = load("rest", {"grid.file": str(folder / "low.nc"), "drying.active": True}, environ={})
     rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
-    np.testing.assert_array_equal(fields.wet_mask(config, rows, columns) > 0, made.wet | made.floodable)
+    np.testing.assert_array_equal(fields.wet_mask(config, rows, columns) > 0, grid.wet | grid.floodable)
     depth = fields.evaluate(config, "depth", rows, columns)
-    np.testing.assert_array_equal(depth[made.floodable], made.depth[made.floodable])
+    np.testing.assert_array_equal(depth[grid.floodable], grid.depth[grid.floodable])
 
 
 @pytest.mark.fault("cells finer than the relief suggest detail that it does not have")
@@ -134,7 +133,7 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
 
 @pytest.mark.fault("a pole in the water of the region, an invalid region, a grid that exceeds the memory")
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ("--region=-180,180,-90,90", "north pole"), ("--region=10,5,0,20", "W below E"),
         ("--region=0,inf,0,20", "W below E"), ("--region=0,10,80,95", "-90 to 90"),
@@ -146,9 +145,9 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
         (f"--region={REGION} --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
 )  # fmt: skip
-def test_invalid_grid_is_refused_in_one_line(folder, words, message):
-    code, output = invoke_refused_grid(folder / "bad.nc", "--resolution=1", *words.split())
-    assert (code, message in output) == (2, True), output
+def test_invalid_grid_is_refused_in_one_line(folder, options, message):
+    exit_code, output = invoke_refused_grid(folder / "bad.nc", "--resolution=1", *options.split())
+    assert (exit_code, message in output) == (2, True), output
     assert not (folder / "bad.nc").exists()
 
 
@@ -158,8 +157,8 @@ def test_grid_and_its_picture_are_replaced_only_with_force(tmp_path):
     assert invoke_grid(path, *COARSE_MEDITERRANEAN).exit_code == 0
     before = path.read_bytes(), picture.read_bytes()
     for name, existing in (("one.nc", path), ("one.nc4", picture)):
-        code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
-        assert (code, str(existing) in output, "--force" in output) == (2, True, True), output
+        exit_code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
+        assert (exit_code, str(existing) in output, "--force" in output) == (2, True, True), output
     assert invoke_refused_grid(picture, *COARSE_MEDITERRANEAN, "--force")[0] == 2
     assert (path.read_bytes(), picture.read_bytes()) == before
     assert not (tmp_path / "one.nc4").exists()
@@ -173,10 +172,10 @@ def test_missing_folder_and_foreign_file_are_refused(tmp_path):
     netCDF4.Dataset(tmp_path / "other.nc", "w").close()
     before = (tmp_path / "other.nc").read_bytes()
     for name, message in (("none/sea.nc", f"no such folder: {tmp_path}/none"), ("other.nc", "other.nc")):
-        code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
-        assert (code, message in output) == (5, True)
-    code, output = invoke_refused_grid(".", *COARSE_MEDITERRANEAN)
-    assert (code, ". is a folder" in output) == (2, True)
+        exit_code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
+        assert (exit_code, message in output) == (5, True)
+    exit_code, output = invoke_refused_grid(".", *COARSE_MEDITERRANEAN)
+    assert (exit_code, ". is a folder" in output) == (2, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""Fields from Python: all forms give the same field, and mistakes are refused before the first step."""
+"""Fields from Python: all kinds of input give the same field, and mistakes are refused before the first step."""
 
 import hashlib
 
@@ -32,19 +32,20 @@ def labelled_array(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
 
 FIELD_VARIANTS = {
     **{"function": depth_function, "array": VALUES, "DataArray": labelled_array()},
-    "masked": np.ma.masked_array(VALUES, False),
-    "from the north, exchanged": labelled_array(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
-    "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
-    "km": labelled_array(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
+    "masked array": np.ma.masked_array(VALUES, False),
+    "rows from the north, exchanged axes": labelled_array(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
+    "exchanged axes, by their names": xr.DataArray(VALUES.T, dims=("x", "y")),
+    "coordinates in km": labelled_array(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
     "one record, no units": labelled_array().expand_dims(time=1).drop_attrs(),
 }
 
 
-def config_with_fields(**given):
-    return load(Case, SMALL, {}, fields=given)
+def config_with_fields(**python_fields):
+    return load(Case, SMALL, {}, fields=python_fields)
 
 
 def whole_field(config, name):
+    """A field on all cells, [NY, NX]."""
     values = fields.evaluate(config, name, range(NY), range(NX))
     return np.broadcast_to(values, (NY, NX))
 
@@ -56,18 +57,18 @@ def without_halo(model, name):
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
-@pytest.mark.parametrize("way", FIELD_VARIANTS)
-def test_field_is_the_same_for_every_kind_of_input(way):
-    config = config_with_fields(depth=FIELD_VARIANTS[way])
+@pytest.mark.parametrize("kind", FIELD_VARIANTS)
+def test_field_is_the_same_for_every_kind_of_input(kind):
+    config = config_with_fields(depth=FIELD_VARIANTS[kind])
     np.testing.assert_array_equal(whole_field(config, "depth"), VALUES)
-    rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
-    found = fields.evaluate(config, "depth", rows, columns)
-    np.testing.assert_array_equal(found, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
+    rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid the field continues from its opposite side
+    actual = fields.evaluate(config, "depth", rows, columns)
+    np.testing.assert_array_equal(actual, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
     assert np.array_equal(without_halo(Simulation(config), "depth"), VALUES.astype(np.float32))
 
 
 def test_python_field_replaces_that_of_the_case_and_earlier_ones():
-    """Numbers, rows and columns fill all cells with the values at the time of the call; a Config can be a source."""
+    """Numbers, rows and columns fill all cells with their values at the time of the call; `load` accepts a Config."""
     viscosity = np.arange(NX)[None].copy()
     config = config_with_fields(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=viscosity)
     viscosity[...] = -1
@@ -75,30 +76,30 @@ def test_python_field_replaces_that_of_the_case_and_earlier_ones():
         np.testing.assert_array_equal(whole_field(config, name), np.broadcast_to(values, (NY, NX)))
     assert Simulation(config).scheme.term_names == ("wind", "viscosity")
     gyre = load("double_gyre", {"grid.nx": NX, "grid.ny": NY}, {}, fields={"eta": 1.0, "u": 2.0})
-    again = load(gyre, {"physics.depth": 30.0}, fields={"eta": 3.0})
-    assert [float(np.max(fields.evaluate(again, name, [2], [3]))) for name in ("eta", "u", "depth")] == [3, 2, 30]
-    assert np.ptp(fields.evaluate(again, "wind_x", range(NY), [0])) > 0.1
+    changed = load(gyre, {"physics.depth": 30.0}, fields={"eta": 3.0})
+    assert [float(np.max(fields.evaluate(changed, name, [2], [3]))) for name in ("eta", "u", "depth")] == [3, 2, 30]
+    assert np.ptp(fields.evaluate(changed, "wind_x", range(NY), [0])) > 0.1
     config = config_with_fields(depth=depth_function, eta=0.1)
-    other = load(config, {"grid.ny": 3, "run.steps": 7})
-    assert (other.grid.nx, other.grid.dy, other.grid.ny, other.run.steps) == (NX, 1e3, 3, 7)
-    np.testing.assert_array_equal(fields.evaluate(other, "depth", range(3), range(NX)), VALUES[:3])
+    smaller = load(config, {"grid.ny": 3, "run.steps": 7})
+    assert (smaller.grid.nx, smaller.grid.dy, smaller.grid.ny, smaller.run.steps) == (NX, 1e3, 3, 7)
+    np.testing.assert_array_equal(fields.evaluate(smaller, "depth", range(3), range(NX)), VALUES[:3])
     assert load(config) == config
 
 
 def test_land_is_where_an_array_of_depths_has_no_value():
     depth, eta = VALUES.copy(), np.zeros((NY, NX))
     depth[2:4, 3] = eta[2:4, 3] = np.nan
-    for table in (depth, labelled_array(depth), np.ma.masked_invalid(depth)):
-        model = Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
+    for values in (depth, labelled_array(depth), np.ma.masked_invalid(depth)):
+        model = Simulation(Case, SMALL, fields={"depth": values, "eta": eta})
         wet = without_halo(model, "wet")
         assert (wet == 0).sum() == 2
         assert not wet[2:4, 3].any()
         assert np.isfinite(model.state.h).all()
-    masked = config_with_fields(depth=depth, mask=lambda at: (at.i != 3) | (at.j > 3) | (at.j < 2))
-    assert whole_field(masked, "mask").sum() == NY * NX - 2
+    with_mask = config_with_fields(depth=depth, mask=lambda at: (at.i != 3) | (at.j > 3) | (at.j < 2))
+    assert whole_field(with_mask, "mask").sum() == NY * NX - 2
 
 
-@pytest.mark.fault("a field from Python: wrong shape, units, type or name, NaN, in `local`, a function that fails")
+@pytest.mark.fault("a field from Python with wrong shape, units, type or name, NaN, `local`, or a function that fails")
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -117,9 +118,9 @@ def test_land_is_where_an_array_of_depths_has_no_value():
     ],
 )  # fmt: skip
 def test_wrong_field_is_refused_before_the_first_step(name, value, words):
-    (found,) = problems_of(Simulation, Case, SMALL, fields={name: value})
-    assert found.startswith(f"{__file__}:" if words.startswith(": ") else words)
-    assert words in found
+    (problem,) = problems_of(Simulation, Case, SMALL, fields={name: value})
+    assert problem.startswith(f"{__file__}:" if words.startswith(": ") else words)
+    assert words in problem
 
 
 def test_all_problems_of_fields_are_reported_at_once():
@@ -128,8 +129,8 @@ def test_all_problems_of_fields_are_reported_at_once():
         load(Case, SMALL | {"input.eta": "x.nc"}, {}, fields={"eta": 0.0})
 
 
-def test_run_records_the_checksums_of_the_values():
-    """They show where the fields of two runs differ; the file of a run alone does not contain its fields."""
+def test_configuration_file_records_the_checksums_of_the_values():
+    """They show which fields of two runs differ; without the fields, the configuration file of a run is refused."""
 
     class Deep(Case):
         def depth(self, config, at):
@@ -138,12 +139,12 @@ def test_run_records_the_checksums_of_the_values():
     first, second = (resolve(config_with_fields(depth=depth, eta=0.1)) for depth in (depth_function, VALUES + 1))
     expected = hashlib.sha256(VALUES.astype("<f8").tobytes()).hexdigest()
     assert first.python.fields[0] == f"depth {expected}"
-    for same in (first, config_with_fields(depth=labelled_array(), eta=0.1)):
-        assert resolve(same).python.fields == first.python.fields
-    of_case, of_function = load(Deep, SMALL, {}), config_with_fields(depth=depth_function)
-    assert resolve(of_case).python.fields == resolve(of_function).python.fields
-    (told,) = differences(to_toml(first), to_toml(second))
-    assert told.startswith(f"python.depth: SHA-256 {expected[:12]}")
+    for config in (first, config_with_fields(depth=labelled_array(), eta=0.1)):
+        assert resolve(config).python.fields == first.python.fields
+    from_case, from_function = load(Deep, SMALL, {}), config_with_fields(depth=depth_function)
+    assert resolve(from_case).python.fields == resolve(from_function).python.fields
+    (difference,) = differences(to_toml(first), to_toml(second))
+    assert difference.startswith(f"python.depth: SHA-256 {expected[:12]}")
     for config in (from_toml(to_toml(first), Case), load("jet", {"python.fields": "depth 0.0"}, environ={})):
         assert "depth" in config.python.names
         with pytest.raises(ConfigError, match="python.fields: depth"):
@@ -152,11 +153,11 @@ def test_run_records_the_checksums_of_the_values():
 
 HOURS = 6 * np.arange(3)
 RECORDS = 0.01 * np.random.default_rng(4).random((3, NY, NX))
-IN_TIME = SMALL | {"run.steps": 5000, "time.start": "2020-02-28"}
+TIME_DEPENDENT = SMALL | {"run.steps": 5000, "time.start": "2020-02-28"}
 
 
 def wind_records(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
-    """The records of a wind stress, whose dates are those of NumPy or, with a calendar, of cftime."""
+    """Records of a wind stress; their dates are those of NumPy or, with a calendar, of cftime."""
     if calendar:
         times = cftime.num2date(hours, f"hours since {first}", calendar)
     else:
@@ -166,25 +167,25 @@ def wind_records(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
 
 RECORD_VARIANTS = {
     "dates of NumPy": (wind_records(units="Pa"), {}),
-    "from the north, exchanged": (wind_records()[:, ::-1].transpose("x", "time", "y"), {}),
+    "rows from the north, exchanged axes": (wind_records()[:, ::-1].transpose("x", "time", "y"), {}),
     "cftime": (wind_records("2020-02-30", "360_day"), {"time.start": "2020-02-30", "time.calendar": "360_day"}),
     "numbers": (wind_records().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
 }
 
 
-@pytest.mark.parametrize("way", RECORD_VARIANTS)
-def test_records_in_time_are_those_of_a_data_array(way):
-    array, options = RECORD_VARIANTS[way]
-    config = resolve(load(Case, IN_TIME | options, {}, fields={"wind_x": array}))
+@pytest.mark.parametrize("kind", RECORD_VARIANTS)
+def test_records_in_time_are_those_of_a_data_array(kind):
+    array, options = RECORD_VARIANTS[kind]
+    config = resolve(load(Case, TIME_DEPENDENT | options, {}, fields={"wind_x": array}))
     records, window = VaryingCoefficients(config, ["wind_x"]), (range(-1, NY), range(NX + 1))
-    for step, (before, after) in {0: (0, 1), 4319: (0, 1), 4320: (1, 2)}.items():  # of 5 s
-        found = records.params(step, *window)
+    for step, (before, after) in {0: (0, 1), 4319: (0, 1), 4320: (1, 2)}.items():  # a step takes 5 s
+        params = records.params(step, *window)
         for name, number in ("wind_x_before", before), ("wind_x_after", after):
-            np.testing.assert_array_equal(found[name], RECORDS[number][np.ix_(np.arange(-1, NY), [*range(NX), 0])])
+            np.testing.assert_array_equal(params[name], RECORDS[number][np.ix_(np.arange(-1, NY), [*range(NX), 0])])
     assert records.valid_until(0) == 4320
 
 
-@pytest.mark.fault("values in time from Python that cannot be used")
+@pytest.mark.fault("time-dependent values from Python cannot be used")
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [
@@ -195,5 +196,5 @@ def test_records_in_time_are_those_of_a_data_array(way):
     ],
 )  # fmt: skip
 def test_unusable_time_dependent_field_is_refused(fields, options, message):
-    (line,) = problems_of(Simulation, Case, IN_TIME | options, fields=fields)
-    assert message in line
+    (problem,) = problems_of(Simulation, Case, TIME_DEPENDENT | options, fields=fields)
+    assert message in problem

@@ -1,4 +1,4 @@
-"""Input files with coordinates: reversed or exchanged axes and other units give the same field, or are refused."""
+"""Input files with coordinates: reversed or exchanged axes and other units give the same field or are refused."""
 
 import logging
 from itertools import product
@@ -27,9 +27,9 @@ ON_PLANE, NO_COORDINATES = {"y": (Y, METRES), "x": (X, METRES)}, {"row": None, "
 
 
 def write_depth_file(folder, values, coordinates, others=()):
-    """The entry in [input] of a new file with depths and {dimension: (values, attributes)} of their coordinates.
+    """Write a file with depths and coordinates; returns its entry for [input].
 
-    `others`: {name: (dimensions, values, attributes)} of more coordinates.
+    `coordinates`: {dimension: (values, attributes)}; `others`: {name: (dimensions, values, attributes)} of more.
     """
     variables = {name: (name, *each) for name, each in coordinates.items() if each is not None} | dict(others)
     depth = {"depth": (" ".join(coordinates), values, METRES)}
@@ -42,11 +42,11 @@ def read(source, name="depth", rows=range(NY), columns=range(NX)):
 
 
 def file_with_coordinates(folder, y=Y, x=X, attributes=METRES, values=VALUES):
-    """A file with these coordinates; rows and columns of the values are in their order."""
+    """Write a file with these coordinates; rows and columns of the values are in the order of the coordinates."""
     return write_depth_file(folder, values, {"y": (y, attributes), "x": (x, attributes)})
 
 
-def logged_lines(caplog, source, name="depth"):
+def warnings_of_three_reads(caplog, source, name="depth"):
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -54,11 +54,11 @@ def logged_lines(caplog, source, name="depth"):
     return [record.getMessage() for record in caplog.records]
 
 
-@pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
-@pytest.mark.parametrize(("down", "left", "exchanged"), [*product([1, -1], [1, -1], [False, True])])
-def test_blocks_of_file_in_any_orientation_are_those_of_grid(tmp_path, down, left, exchanged):
-    values, axes = VALUES[::down, ::left], {"y": (Y[::down], METRES), "x": (X[::left], METRES)}
-    if exchanged:
+@pytest.mark.fault("an input file is upside down or mirrored, or its axes are exchanged")
+@pytest.mark.parametrize(("y_step", "x_step", "exchange_axes"), [*product([1, -1], [1, -1], [False, True])])
+def test_blocks_of_file_in_any_orientation_are_those_of_grid(tmp_path, y_step, x_step, exchange_axes):
+    values, axes = VALUES[::y_step, ::x_step], {"y": (Y[::y_step], METRES), "x": (X[::x_step], METRES)}
+    if exchange_axes:
         values, axes = values.T, dict(reversed(axes.items()))
     config = load("jet", GRID_OPTIONS | {"input.depth": write_depth_file(tmp_path, values, axes)}, {})
     for rows, columns in (range(-2, NY + 3), range(-3, NX + 2)), ([4, 0, 2], [-1, 5, 5]):
@@ -66,10 +66,10 @@ def test_blocks_of_file_in_any_orientation_are_those_of_grid(tmp_path, down, lef
         np.testing.assert_array_equal(fields.evaluate(config, "depth", rows, columns), expected)
 
 
-def test_only_the_block_is_read_of_a_field_with_exchanged_axes(tmp_path, monkeypatch):
+def test_only_the_block_of_a_field_with_exchanged_axes_is_read(tmp_path, monkeypatch):
     source = write_depth_file(tmp_path, VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
     original, sizes = reading.read_window, []
-    monkeypatch.setattr(reading, "read_window", lambda *given: sizes.append(original(*given).size) or original(*given))
+    monkeypatch.setattr(reading, "read_window", lambda *args: sizes.append(original(*args).size) or original(*args))
     np.testing.assert_array_equal(read(source, "depth", [4, 0, 1], [6, 0]), VALUES[np.ix_([4, 0, 1], [6, 0])])
     assert sum(sizes) == 3 * 2
 
@@ -79,7 +79,7 @@ def test_coordinate_is_identified_by_attributes_or_name(tmp_path):
         axes = {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)}
         source = write_depth_file(tmp_path, VALUES[::-1].T, axes)
         np.testing.assert_array_equal(read(source), VALUES)
-    times = [0.0, 1.0], {"units": "days since 2000-01-01"}  # not the first axis
+    times = [0.0, 1.0], {"units": "days since 2000-01-01"}  # of the last axis
     source = write_depth_file(tmp_path, np.stack([VALUES, -VALUES], axis=-1), ON_PLANE | {"time": times})
     np.testing.assert_array_equal(read(f"{source}@1"), -VALUES)
 
@@ -96,9 +96,9 @@ def test_coordinate_is_identified_by_attributes_or_name(tmp_path):
 )  # fmt: skip
 def test_coordinates_may_have_other_units_and_origins(tmp_path, caplog, y, x, attributes, words):
     source = file_with_coordinates(tmp_path, y, x, attributes)
-    assert [words in line for line in logged_lines(caplog, source)] == [True] * bool(words)
-    for turned in (source, file_with_coordinates(tmp_path, y[::-1], x, attributes, VALUES[::-1])):
-        np.testing.assert_array_equal(read(turned), VALUES)
+    assert [words in line for line in warnings_of_three_reads(caplog, source)] == [True] * bool(words)
+    for each in (source, file_with_coordinates(tmp_path, y[::-1], x, attributes, VALUES[::-1])):
+        np.testing.assert_array_equal(read(each), VALUES)
 
 
 @pytest.mark.fault("an input file belongs to another grid, or has no coordinates")
@@ -122,13 +122,13 @@ LATITUDES, LONGITUDES = np.linspace(60.0, 40.0, NY), np.linspace(-8.0, 20.0, NX)
 PLANE_Y, PLANE_X = LATITUDES[:, None] + LONGITUDES / 50, LONGITUDES + LATITUDES[:, None] / 50
 
 
-def test_of_several_coordinates_that_in_metres_is_compared(tmp_path, caplog):
+def test_coordinate_in_metres_is_compared_if_there_are_several(tmp_path, caplog):
     def write(factor):
         others = {"lat": ("row", LATITUDES, NORTH), "northing": ("row", factor * Y[::-1], NORTHING)}
         return write_depth_file(tmp_path, VALUES[::-1], {"row": None, "x": (X, METRES)}, others)
 
-    (line,) = logged_lines(caplog, write(1))
-    assert "northing runs downward" in line
+    (warning,) = warnings_of_three_reads(caplog, write(1))
+    assert "northing runs downward" in warning
     np.testing.assert_array_equal(read(write(1)), VALUES)
     with pytest.raises(InputError, match="northing .* from 2000 to 18000 m"):
         read(write(2))
@@ -138,21 +138,21 @@ def test_of_several_coordinates_that_in_metres_is_compared(tmp_path, caplog):
 
 
 def test_north_is_inferred_from_latitudes_of_one_or_two_dimensions(tmp_path, caplog):
-    """Latitudes may be missing on land, and have exchanged axes."""
-    holes, degrees = np.ma.masked_greater(PLANE_Y, 58.0), {"units": "degrees"}
+    """Latitudes may be missing on land, and their axes may be exchanged."""
+    with_holes, degrees = np.ma.masked_greater(PLANE_Y, 58.0), {"units": "degrees"}
     for name, latitude in (
-        *(("nav_lat", ("column row", holes.T, degrees)), ("phi", ("column row", holes.T, NORTH))),
+        *(("nav_lat", ("column row", with_holes.T, degrees)), ("phi", ("column row", with_holes.T, NORTH))),
         ("psi", ("row", LATITUDES, degrees | {"standard_name": "latitude"})),
     ):
         others = {name: latitude, "nav_lon": ("row column", PLANE_X[:, ::-1], degrees)}
         source = write_depth_file(tmp_path, VALUES[::-1, ::-1], NO_COORDINATES, others)
-        (line,) = logged_lines(caplog, source)
+        (warning,) = warnings_of_three_reads(caplog, source)
         np.testing.assert_array_equal(read(source), VALUES)
-        assert f"{name} runs downward" in line
-        assert "nav_lon runs leftward" in line
+        assert f"{name} runs downward" in warning
+        assert "nav_lon runs leftward" in warning
 
 
-def test_latitude_without_a_north_is_refused(tmp_path):
+def test_latitudes_that_do_not_show_the_north_are_refused(tmp_path):
     for latitude, words in (
         (PLANE_Y[[0, 3, 2, 1, 4]], "does not run in one direction"), (np.ma.masked_all((NY, NX)), "has missing values"),
         (40 + PLANE_X, "changes by 0.4 along row and by 28 along column"),
@@ -163,24 +163,24 @@ def test_latitude_without_a_north_is_refused(tmp_path):
 
 
 def test_longitudes_may_exceed_360(tmp_path):
-    for way in (1, -1):
-        axes = {"lat": (LATITUDES[::-1], NORTH), "lon": (np.linspace(340.0, 376.0, NX)[::way] % 360, EAST)}
-        source = write_depth_file(tmp_path, VALUES[:, ::way], axes)
+    for x_step in (1, -1):
+        axes = {"lat": (LATITUDES[::-1], NORTH), "lon": (np.linspace(340.0, 376.0, NX)[::x_step] % 360, EAST)}
+        source = write_depth_file(tmp_path, VALUES[:, ::x_step], axes)
         np.testing.assert_array_equal(read(source), VALUES)
 
 
 @pytest.mark.slow
-def test_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
-    """output.nc has coordinates on centres and faces, land, and records: any state can start a new run."""
+def test_run_reads_fields_from_the_output_of_another_run(tmp_path, caplog):
+    """output.nc has coordinates of centres and faces, land and records, so that any state can start a new run."""
     folder = write_small_run(tmp_path / "run")
     config = load(folder / "config.toml", environ={})
     names = ("eta", "u", "v", "depth")
     sources = {f"input.{name}": f"{folder}/output.nc:{name}{'' if name == 'depth' else '@-1'}" for name in names}
-    again = load(folder / "config.toml", sources, {})
+    with_input = load(folder / "config.toml", sources, {})
     with caplog.at_level(logging.WARNING), open_data(folder / "output.nc") as data:
-        check_config(again)
+        check_config(with_input)
         for name in names:
-            values = data[name][:] if name == "depth" else data[name][-1]
-            found = fields.evaluate(again, name, range(config.grid.ny), range(config.grid.nx))
-            np.testing.assert_array_equal(found, np.ma.filled(values, 0.0))
+            expected = data[name][:] if name == "depth" else data[name][-1]
+            actual = fields.evaluate(with_input, name, range(config.grid.ny), range(config.grid.nx))
+            np.testing.assert_array_equal(actual, np.ma.filled(expected, 0.0))
     assert "output.nc" not in caplog.text

@@ -1,4 +1,4 @@
-"""Input with records in time, for example weather: interpolation, Zarr stores, and what is refused."""
+"""Input with records in time, for example weather: interpolation, Zarr stores, and refused records."""
 
 import shutil
 import sys
@@ -31,15 +31,15 @@ SMALL = {
 
 
 def write_stress(folder, hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
-    """The path of a new file with records of the wind stress in x; `attributes` are those of the times."""
+    """Write records of the wind stress in x into a file; returns its path. `attributes` are those of the times."""
     stress = {"standard_name": "surface_downward_x_stress", "units": units, "_FillValue": -999.0}
     times = ("time", np.array(hours, "f8"), {"units": since} | attributes)
     return write_netcdf(folder / "wind.nc", {"time": times, "tau": ("time y x", values[: len(hours)], stress)})
 
 
-def configuration(path, **more):
-    changes = {name.replace("__", "."): value for name, value in more.items()}
-    return load("rest", SMALL | {"input.wind_x": path} | changes, {})
+def configuration(path, **overrides):
+    overrides = {name.replace("__", "."): value for name, value in overrides.items()}
+    return load("rest", SMALL | {"input.wind_x": path} | overrides, {})
 
 
 def wind_at(config, step, stage=0.0):
@@ -51,44 +51,44 @@ def wind_at(config, step, stage=0.0):
 
 
 def test_between_two_records_values_are_linear(tmp_path):
-    """A step uses the two records around its start."""
+    """A step uses the last record at or before its start, and the record after that."""
     path = write_stress(tmp_path)
     for step, stage in (0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0):
         hour = (step + stage) * 300 / 3600
         expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
         np.testing.assert_allclose(wind_at(configuration(path), step, stage), expected, rtol=0, atol=1e-13)
-    config = configuration(write_stress(tmp_path, hours=[0.0, 0.9, 18.0]))  # 10.8 steps
+    config = configuration(write_stress(tmp_path, hours=[0.0, 0.9, 18.0]))  # the second record is at step 10.8
     for step, number, end in (0, 0, 11), (10, 0, 11), (11, 1, 216), (215, 1, 216):
         assert source_of(config, "wind_x").record_at(step)[0] == number
         assert VaryingCoefficients(config, ["wind_x"]).valid_until(step) == end
     np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
 
 
-@pytest.mark.fault("a step takes values of a formula in time from another interval")
+@pytest.mark.fault("a step takes values of a time-dependent formula from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
-def test_step_uses_the_interval_in_which_it_begins(steps):
-    """3600 / (3600 / 95) is rounded to more than 95, and likewise for 109; 1000 steps end just before a value."""
+def test_step_uses_the_interval_in_which_it_starts(steps):
+    """3600 / (3600 / 95) is rounded to more than 95, and likewise for 109; 1000 steps end just before a record."""
 
-    class Turning(Case):
+    class RotatingWind(Case):
         def wind_x(self, config, at, t):
             return np.full((1, 1), np.cos(t))
 
-    config = load(Turning, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
-    found = [source_of(config, "wind_x").record_at(step) for step in range(1200)]
-    assert all(span.before <= step < span.after for step, (_, span) in enumerate(found))
-    assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
+    config = load(RotatingWind, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
+    records = [source_of(config, "wind_x").record_at(step) for step in range(1200)]
+    assert all(span.before <= step < span.after for step, (_, span) in enumerate(records))
+    assert [number for number, _ in records] == [int(step / steps + 1e-9) for step in range(1200)]
 
 
-def test_sign_may_be_changed_and_a_chosen_record_stays(tmp_path):
+def test_entry_may_change_the_sign_and_a_chosen_record_is_constant_in_time(tmp_path):
     np.testing.assert_array_equal(wind_at(configuration(write_stress(tmp_path) + ":-tau"), 72), -VALUES[1])
     assert not varies_in_time(configuration(write_stress(tmp_path) + "@2020-02-28T06:00", time__start=""), "wind_x")
 
 
 def test_times_are_counted_in_the_calendar_of_the_run(tmp_path):
-    for calendar, start, since, first in (
+    for calendar, start, since, first_hour in (
         ("360_day", "2020-02-30", "hours since 2020-02-30", 0), ("noleap", "2020-03-01", "hours since 2020-02-28", 24),
     ):  # fmt: skip
-        path = write_stress(tmp_path, since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
+        path = write_stress(tmp_path, since=since, hours=[hour + first_hour for hour in HOURS], calendar=calendar)
         config = configuration(path, time__start=start, time__calendar=calendar)
         np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
 
@@ -96,9 +96,9 @@ def test_times_are_counted_in_the_calendar_of_the_run(tmp_path):
 VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
 
 
-@pytest.mark.fault("records in time that begin late, end early, repeat, go backwards or are missing; another calendar")
+@pytest.mark.fault("records that start late, end early, repeat, go backwards, are missing or have another calendar")
 @pytest.mark.parametrize(
-    ("made", "given", "words"),
+    ("file", "options", "words"),
     [
         ({"hours": HOURS[1:]}, {}, "2020-02-28T06:00:00"), ({"hours": HOURS[:3]}, {}, "at 2020-02-28T17:55:00"),
         ({"hours": [0, 6, 5, 18]}, {}, "2020-02-28T05:00:00"), ({"hours": [0, 6, 6, 18]}, {}, "times must rise"),
@@ -109,16 +109,16 @@ VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
         ({"values": np.nan_to_num(VALUES_WITH_GAP, nan=-99.9)}, {}, "at 2020-02-28T12:00:00: "),
     ],
 )  # fmt: skip
-def test_records_that_cannot_be_used_are_refused_at_the_start(tmp_path, made, given, words):
-    path = write_stress(tmp_path, **made)
-    (line,) = problems_of(lambda: check_config(configuration(path, **given)))
-    assert line.startswith("input.wind_x: ")
-    assert path in line
-    assert words in line
+def test_unusable_records_are_refused_before_the_run(tmp_path, file, options, words):
+    path = write_stress(tmp_path, **file)
+    (problem,) = problems_of(lambda: check_config(configuration(path, **options)))
+    assert problem.startswith("input.wind_x: ")
+    assert path in problem
+    assert words in problem
 
 
-@pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_gap_is_logged_and_no_step_passes_the_last_record(tmp_path, caplog):
+@pytest.mark.fault("a gap between records, or a run beyond the last record")
+def test_gap_causes_a_warning_and_no_step_passes_the_last_record(tmp_path, caplog):
     check_config(configuration(write_stress(tmp_path, hours=[0.0, 1.0, 2.0, 18.0])))
     assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00" in caplog.text
     model = Simulation(configuration(write_stress(tmp_path, hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
@@ -138,7 +138,7 @@ CELLS = np.arange(4), np.arange(9)
 def write_weather(
     folder, name, value, units, times="hours since 2020-01-01", degrees=("degreeE", "degreeN"), records=5, **attributes
 ):
-    """The path of a new file with records of a variable every six hours; `times` and `degrees` are units of axes."""
+    """Write a record of a variable every six hours; returns the path. `times` and `degrees` are the units of axes."""
     axes = {"time": (6.0 * np.arange(records), times)}
     axes |= {"lat": (np.linspace(29, 41, 7), degrees[1]), "lon": (np.linspace(-41, -19, 12), degrees[0])}
     variables = {axis: (axis, values, {"units": unit} if unit else {}) for axis, (values, unit) in axes.items()}
@@ -151,7 +151,7 @@ def sea_config(**inputs):
 
 
 def test_all_names_of_units_of_degrees_and_pressure_are_accepted(tmp_path):
-    """A small anomaly of pressure in Pa is not mistaken for a pressure in hPa with wrong units."""
+    """A pressure anomaly in Pa is not mistaken for a pressure in hPa with wrong units."""
     for degrees in ("degrees_E", "degrees_N"), ("Degrees_East", "degrees north"), ("degrees",) * 2:
         config = sea_config(u10=write_weather(tmp_path, "u10", 5.0, "m s-1", degrees=degrees))
         assert (read_record(config, "u10", 0, *CELLS) == 5.0).all()
@@ -161,7 +161,7 @@ def test_all_names_of_units_of_degrees_and_pressure_are_accepted(tmp_path):
     anomaly = write_weather(tmp_path, "msl", np.linspace(-900, 1400, 12), "Pa", records=1)
     config = sea_config(air_pressure=f"{anomaly}:msl")
     assert np.ptp(evaluate(config, "air_pressure", *CELLS)) > 1000
-    assert evaluate(config, "air_pressure", CELLS[0][-1:], CELLS[1][-1:]) > 870  # of a block alone
+    assert evaluate(config, "air_pressure", CELLS[0][-1:], CELLS[1][-1:]) > 870  # on a block of a single cell
 
 
 PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s-1")
@@ -177,14 +177,14 @@ PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s
     ],
 )  # fmt: skip
 def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
-    found = utc_units(units)
-    assert bool(found) == bool(expected)
-    assert not found or np.datetime64(cftime.num2date(1, found).isoformat()) == np.datetime64(expected)
+    utc = utc_units(units)
+    assert bool(utc) == bool(expected)
+    assert not utc or np.datetime64(cftime.num2date(1, utc).isoformat()) == np.datetime64(expected)
 
 
 @pytest.mark.fault("a variable with the right name has another meaning, hPa are called Pa, times have no date")
 @pytest.mark.parametrize(
-    ("given", "which", "options", "words"),
+    ("variable", "suffix", "options", "words"),
     [
         (WIND, "", {"records": 1, "standard_name": "wind_speed"}, "no variable with standard_name"),
         (PRESSURE, ":msl", {}, "1013 Pa"), (PRESSURE, ":msl@1", {}, "1013 Pa"),
@@ -193,10 +193,10 @@ def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
         (WIND, "", {"degrees": ("rad", "rad"), "records": 1}, 'lat is in "rad"'),
     ],
 )  # fmt: skip
-def test_wrong_names_units_and_times_are_refused(tmp_path, given, which, options, words):
-    name, *made = given
+def test_wrong_names_units_and_times_are_refused(tmp_path, variable, suffix, options, words):
+    name, *arguments = variable
     with pytest.raises(ConfigError, match=words):
-        check_config(sea_config(**{name: write_weather(tmp_path, *made, **options) + which}))
+        check_config(sea_config(**{name: write_weather(tmp_path, *arguments, **options) + suffix}))
 
 
 ROWS, COLUMNS = np.arange(-1, NY + 1), np.arange(-1, NX)
@@ -208,7 +208,7 @@ DEPTH = {"units": "m", "positive": "up", "_FillValue": np.float32(1e20)}
 
 
 def write_packed_records(path, values=STRESS, first=0):
-    """A NetCDF file of packed records of the wind stress, whose rows run southward, with land in a corner."""
+    """Write packed records of the wind stress, whose rows run southward, and depths with land in a corner."""
     y, x = (100 * np.arange(0.5, size, dtype="f4") for size in (NY, NX))
     times = 6 * np.arange(first, first + len(values), dtype="i4")
     stress = np.rint((values - PACKED["add_offset"]) / PACKED["scale_factor"]).astype("i2")
@@ -222,11 +222,11 @@ def write_packed_records(path, values=STRESS, first=0):
 
 
 @pytest.fixture(params=[2, 3], ids=["format 2", "format 3"])
-def netcdf_and_zarr(request, tmp_path):
-    """write(name, ...): a NetCDF file, and a Zarr store of the same content, with packed arrays."""
+def write_netcdf_and_zarr(request, tmp_path):
+    """write(name, ...): write packed records into a NetCDF file and into a Zarr store; returns both paths."""
 
-    def write(name="winds", store=None, **given):
-        file = write_packed_records(tmp_path / f"{name}.nc", **given)
+    def write(name="winds", store=None, **options):
+        file = write_packed_records(tmp_path / f"{name}.nc", **options)
         store = tmp_path / (store or f"{name}.zarr")
         with xr.open_dataset(file, decode_times=False) as dataset:
             dataset.to_zarr(store, zarr_format=request.param, consolidated=False)
@@ -240,58 +240,58 @@ def config_of_stores(**inputs):
 
 
 def message_of_refusal(**inputs) -> str:
-    (line,) = problems_of(lambda: check_config(config_of_stores(**inputs)))
-    return line
+    (problem,) = problems_of(lambda: check_config(config_of_stores(**inputs)))
+    return problem
 
 
 @pytest.mark.fault("a store gives other bits than the NetCDF file")
-def test_fields_of_zarr_store_have_bits_of_netcdf_file(netcdf_and_zarr):
-    file, store = netcdf_and_zarr()
+def test_fields_of_zarr_store_have_bits_of_netcdf_file(write_netcdf_and_zarr):
+    file, store = write_netcdf_and_zarr()
     ours, theirs = (config_of_stores(wind_x=f"{path}:ustress", depth=f"{path}:bottom") for path in (store, file))
     check_config(ours)
     for step in (0, 500):
-        found, expected = (VaryingCoefficients(each, ["wind_x"]).params(step, ROWS, COLUMNS) for each in (ours, theirs))
-        np.testing.assert_equal(found, expected)
-    assert np.ptp(found["wind_x_before"]) > 0.005
+        params = [VaryingCoefficients(each, ["wind_x"]).params(step, ROWS, COLUMNS) for each in (ours, theirs)]
+        np.testing.assert_equal(*params)
+    assert np.ptp(params[0]["wind_x_before"]) > 0.005
     for name in ("depth", "mask"):
         np.testing.assert_array_equal(*(evaluate(each, name, ROWS, COLUMNS) for each in (ours, theirs)))
     assert evaluate(ours, "mask", [NY - 1], [0]) == 0
-    chosen = [config_of_stores(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file)]
-    np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in chosen))
+    with_one_record = [config_of_stores(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file)]
+    np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in with_one_record))
 
 
-def test_several_stores_and_files_are_one_series(netcdf_and_zarr, tmp_path):
+def test_several_stores_and_files_are_one_series(write_netcdf_and_zarr, tmp_path):
     """Their names may have another order than their times."""
-    netcdf_and_zarr("b", values=STRESS[:1])
-    netcdf_and_zarr("a", store="a.nc.store", values=STRESS[1:], first=1)
-    whole, _ = netcdf_and_zarr("c")
+    write_netcdf_and_zarr("b", values=STRESS[:1])
+    write_netcdf_and_zarr("a", store="a.nc.store", values=STRESS[1:], first=1)
+    whole, _ = write_netcdf_and_zarr("c")
     for name in ("a.nc", "b.nc"):
         (tmp_path / name).unlink()
-    both = (config_of_stores(wind_x=f"{path}:ustress") for path in (f"{tmp_path}/[ab].*", whole))
-    np.testing.assert_equal(*(VaryingCoefficients(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in both))
+    configs = (config_of_stores(wind_x=f"{path}:ustress") for path in (f"{tmp_path}/[ab].*", whole))
+    np.testing.assert_equal(*(VaryingCoefficients(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in configs))
 
 
-@pytest.mark.fault("a store is rewritten within a process")
-def test_store_that_is_written_anew_is_read_anew(netcdf_and_zarr, tmp_path):
-    _, store = netcdf_and_zarr()
+@pytest.mark.fault("a store is rewritten during a process that has read it")
+def test_rewritten_store_is_read_again(write_netcdf_and_zarr, tmp_path):
+    _, store = write_netcdf_and_zarr()
     assert evaluate(config_of_stores(depth=f"{store}:bottom"), "depth", [0], [0]) > 4000
-    file, _ = netcdf_and_zarr("other", values=STRESS + 0.01)
+    file, _ = write_netcdf_and_zarr("other", values=STRESS + 0.01)
     with xr.open_dataset(file, decode_times=False) as dataset:
         dataset.to_zarr(store, mode="w", consolidated=False)
     ours, theirs = (config_of_stores(depth=f"{path}:bottom") for path in (store, file))
     np.testing.assert_array_equal(*(evaluate(each, "depth", ROWS, COLUMNS) for each in (ours, theirs)))
 
 
-@pytest.mark.fault("zarr is not installed; a folder that is no store; no such store or variable; a damaged chunk")
-def test_missing_and_damaged_stores_are_refused(netcdf_and_zarr, tmp_path, monkeypatch):
-    _, store = netcdf_and_zarr()
+@pytest.mark.fault("zarr is not installed; a folder is no store; a store or variable is missing; a chunk is damaged")
+def test_missing_and_damaged_stores_are_refused(write_netcdf_and_zarr, tmp_path, monkeypatch):
+    _, store = write_netcdf_and_zarr()
     assert message_of_refusal(wind_x=f"{store}:vstress").startswith(f'input.wind_x: {store} has no variable "vstress"')
     assert message_of_refusal(wind_x=f"{store}x:ustress").endswith(f"{store}x")
     (tmp_path / "empty").mkdir()
     assert "empty is a folder" in message_of_refusal(wind_x=f"{tmp_path}/empty:ustress")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "zarr", None)
-        other = shutil.copytree(store, tmp_path / "other.zarr")  # which nothing has opened yet
+        other = shutil.copytree(store, tmp_path / "other.zarr")  # this process has not opened this store yet
         assert message_of_refusal(wind_x=f"{other}:ustress") == f"input.wind_x: {missing_package_reason(other, 'zarr')}"
     for path in (tmp_path / "winds.zarr" / "ustress").rglob("*"):
         if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"):

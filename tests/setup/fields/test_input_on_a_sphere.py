@@ -1,4 +1,4 @@
-"""Fields on longitudes and latitudes, and tides of an atlas or a run: how they are interpolated, or refused."""
+"""Fields on longitudes and latitudes, and tides of an atlas or a run: how they are interpolated or refused."""
 
 import re
 
@@ -20,13 +20,13 @@ UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
 
 
 def smooth_field(lon, lat):
-    """A smooth field, for which bilinear interpolation has an error of second order in the steps."""
+    """A smooth field, for which bilinear interpolation has an error of second order in the spacing."""
     return 100 + 10 * np.cos(np.radians(lon)) + 5 * np.sin(np.radians(2 * lat)) + 0 * lon
 
 
 def write_field(folder, lon, lat, values, name="depth", dimensions="lat lon"):
-    """The entry in [input] of a new file with a field on these coordinates."""
-    axes = {axis: (axis, along, {"units": UNITS[axis]}) for axis, along in (("lon", lon), ("lat", lat))}
+    """Write a field on these coordinates into a file; returns its entry for [input]."""
+    axes = {axis: (axis, degrees, {"units": UNITS[axis]}) for axis, degrees in (("lon", lon), ("lat", lat))}
     field = {name: (dimensions, np.ma.masked_invalid(values), {"units": VARIABLES[name].units})}
     return write_netcdf(folder / "ocean.nc", axes | field) + f":{name}"
 
@@ -45,45 +45,46 @@ def test_field_is_interpolated_across_the_end_of_its_periodic_axis(tmp_path, cap
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = make_grid()
     caplog.set_level("INFO")
-    found = read(write_field(tmp_path, lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
+    actual = read(write_field(tmp_path, lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
     bound = 30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12
     at = points(grid, VARIABLES[name].location, range(grid.ny), range(grid.nx))
-    np.testing.assert_allclose(found, smooth_field(at.lon, at.lat), atol=bound)
+    np.testing.assert_allclose(actual, smooth_field(at.lon, at.lat), atol=bound)
     assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_points_of_the_grid_keep_their_values(tmp_path, caplog, turned):
-    """Even if both axes run backwards and are exchanged."""
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_values_on_the_points_of_the_grid_are_unchanged(tmp_path, caplog, is_reversed):
+    """This holds even if both axes run backwards and are exchanged."""
     caplog.set_level("INFO")
-    grid, way = make_grid(), -1 if turned else 1
+    grid, index_step = make_grid(), -1 if is_reversed else 1
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     values, lon = np.random.default_rng(1).random((6, 18)), (at.lon[0] + 360) % 360
-    order = np.argsort(lon)[::way]
-    stored = values[::way, order]
-    source = (stored.T, "depth", "lon lat") if turned else (stored,)
-    np.testing.assert_array_equal(read(write_field(tmp_path, lon[order], at.lat[::way, 0], *source), grid), values)
+    order = np.argsort(lon)[::index_step]
+    file_values = values[::index_step, order]
+    arguments = (file_values.T, "depth", "lon lat") if is_reversed else (file_values,)
+    source = write_field(tmp_path, lon[order], at.lat[::index_step, 0], *arguments)
+    np.testing.assert_array_equal(read(source, grid), values)
     assert not caplog.text
 
 
 def test_values_have_the_same_bits_in_all_conventions_of_longitude(tmp_path):
-    """Also if the file repeats its first meridian at its end."""
+    """The file may also repeat its first meridian at its end."""
     lon, lat = -30 + 0.75 * np.arange(480), np.arange(-40.0, 41, 4)
     values = np.random.default_rng(1).random((len(lat), len(lon)))
-    found = []
-    for first, repeated in ((-180.0, 0), (0.0, 0), (-30.0, 0), (-180.0, 1), (0.0, 1)):
+    results = []
+    for first, n_repeated in ((-180.0, 0), (0.0, 0), (-30.0, 0), (-180.0, 1), (0.0, 1)):
         order = np.argsort((lon - first) % 360)
-        order = np.append(order, order[:repeated])
-        shifted = first + (lon[order] - first) % 360 + 360.0 * (np.arange(len(order)) >= len(lon))
+        order = np.append(order, order[:n_repeated])
+        shifted_lon = first + (lon[order] - first) % 360 + 360.0 * (np.arange(len(order)) >= len(lon))
         for west in (-17.375, 342.625):
-            found.append(read(write_field(tmp_path, shifted, lat, values[:, order]), make_grid(west=west)))
-    assert all(np.array_equal(each, found[0]) for each in found)
+            results.append(read(write_field(tmp_path, shifted_lon, lat, values[:, order]), make_grid(west=west)))
+    assert all(np.array_equal(each, results[0]) for each in results)
 
 
-def test_missing_values_have_no_weight_and_masks_are_nearest(tmp_path):
+def test_missing_values_have_no_weight_and_masks_take_the_nearest_value(tmp_path):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)
-    values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
+    values[:, 10:20] = np.nan  # 100 to 190 degrees; points of the grid lie halfway between those of the file
     expected = np.full((6, 36), 7.0)
     expected[:, 10:19] = np.nan
     grid = make_grid(west=0.0, nx=36, dlon=None)
@@ -96,7 +97,7 @@ def test_missing_values_have_no_weight_and_masks_are_nearest(tmp_path):
     np.testing.assert_array_equal(fields.wet_mask(config, np.arange(6), np.arange(18)), 1.0 - nearest)
 
 
-@pytest.mark.fault("an input file that does not cover the grid on the sphere")
+@pytest.mark.fault("an input file does not cover the grid on the sphere")
 def test_coordinates_that_do_not_cover_the_grid_are_refused(tmp_path):
     for lon, lat, words in (
         (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees"),
@@ -117,13 +118,13 @@ def test_coordinates_that_do_not_cover_the_grid_are_refused(tmp_path):
 
 
 def tidal_wave(lon, lat):
-    """Parts of a tide, cosine + i sine, m, with a point where the amplitude vanishes and all lags meet."""
+    """Parts of a tide, cosine + i sine, m, with a point at which the amplitude vanishes and all lags meet."""
     return np.sin(np.radians(3 * (lon - 8.3))) + 1j * np.sin(np.radians(4 * (lat - 2.1)))
 
 
 @pytest.fixture
 def tide_atlas_file(tmp_path):
-    """A file like a tidal atlas: amplitude in cm and lag in degrees; complex parts in other units, with x first."""
+    """A file like a tidal atlas: amplitude in cm and lag in degrees; complex parts of a transport, with x first."""
     lon, lat = np.arange(0.25, 360, 0.5), np.arange(-40, 40.1, 0.5)
     parts, lags = tidal_wave(lon, lat[:, None]), np.angle(tidal_wave(lon, lat[:, None]))
     return write_netcdf(tmp_path / "m2.nc", {
@@ -139,14 +140,14 @@ def tide_atlas_file(tmp_path):
 
 @pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
 def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file):
-    """Lags jump from 360 to 0 and meet in a point; the error of interpolated parts is of second order in the steps."""
+    """Lags jump from 360 to 0 and meet in a point; the error of interpolated parts is of second order in spacing."""
     grid = make_grid(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
-    for part, of in (("cosine", np.real), ("sine", np.imag)):
+    for part, part_of in (("cosine", np.real), ("sine", np.imag)):
         for names, array, location in (("amplitude,phase", "level", "centre"), ("uRe,uIm", "transport_x", "u")):
             at = points(grid, location, range(grid.ny), range(grid.nx))
-            found = read(f"{tide_atlas_file}:{names}", grid, f"boundary_tide_{array}[M2,{part}]")
-            np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
+            actual = read(f"{tide_atlas_file}:{names}", grid, f"boundary_tide_{array}[M2,{part}]")
+            np.testing.assert_allclose(actual, part_of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
 LEVEL = {"boundary_tide_level": "amplitude,phase"}
@@ -158,76 +159,76 @@ OPEN_IN_THE_WEST = BAND | {
 
 
 def tidal_config(atlas, variables=LEVEL | TRANSPORT, options=()):
-    """A configuration with the tide M2 of a file, by the variables that give each array."""
+    """A configuration with the tide M2 of a file; `variables`: {array of the tide: names of its variables}."""
     tide = {"open_boundaries.constituents": ["M2"], "time.start": "2012-03-01"}
     tide |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", OPEN_IN_THE_WEST | tide | dict(options), environ={})
 
 
 @pytest.mark.slow
-@pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
-def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
-    for given, options, words in (
+@pytest.mark.fault("a tide or an outer run has only a level, which lets half of each wave in without a message")
+def test_missing_part_of_a_tide_causes_a_remark(tide_atlas_file):
+    for variables, options, words in (
         (LEVEL, {}, "give input.boundary_tide_transport_x"),
         (TRANSPORT, {}, "give input.boundary_tide_level"),
         (LEVEL | TRANSPORT, {"time.start": ""}, "start of the run"),
         (LEVEL | TRANSPORT, {"open_boundaries.amplitude": [1.0]}, "has no effect for M2"),
     ):
-        (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, options)))
-        assert words in line
+        (remark,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, variables, options)))
+        assert words in remark
     assert [*boundary_data.remarks(check_config(tidal_config(tide_atlas_file)))] == []
     with netCDF4.Dataset(tide_atlas_file, "a") as data:
-        data["amplitude"][60:100] = 0.0  # this is land, where the tide of the nearest water comes in
+        data["amplitude"][60:100] = 0.0  # an amplitude of zero means land, where the model takes the nearest water
     assert "land at 4 points of the west side" in "".join(boundary_data.remarks(tidal_config(tide_atlas_file)))
 
     class Surge(Case):
         def boundary_level(self, config, at, t):
             return 0 * at.lat + t
 
-    class Flowing(Surge):
+    class SurgeWithCurrent(Surge):
         boundary_current_x = Surge.boundary_level
 
-    for case, said in ((Surge, 1), (Flowing, 0)):
+    for case, n_remarks in ((Surge, 1), (SurgeWithCurrent, 0)):
         config = load(case, OPEN_IN_THE_WEST | {"run.steps": 1}, environ={})
-        found = boundary_data.remarks(check_config(config))
-        assert sum("input.boundary_current_x" in line for line in found) == said
+        remarks = boundary_data.remarks(check_config(config))
+        assert sum("input.boundary_current_x" in remark for remark in remarks) == n_remarks
 
 
-def remove_values(path, holes):
-    """Mask values of the fields of a file; `holes` are rows and columns, [points, 2]."""
+def remove_values(path, positions):
+    """Mask values of the fields of a file; `positions` are (row, column) pairs."""
     with netCDF4.Dataset(path, "a") as data:
         for name in ("amplitude", "phase", "uRe", "uIm"):
             values = data[name][:].T if name.startswith("u") else data[name][:]
-            values[tuple(np.transpose(holes))] = np.ma.masked
+            values[tuple(np.transpose(positions))] = np.ma.masked
             data[name][:] = values.T if name.startswith("u") else values
 
 
 @pytest.mark.slow
-@pytest.mark.fault("water next to an open boundary is land in the atlas, or zero in it")
-def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
-    """Only where a point has no other value; the same in every block, and no further than two steps away."""
-    fine, row = {"grid.nx": 80, "grid.ny": 120}, 60
-    config = tidal_config(tide_atlas_file, options=fine)
+@pytest.mark.fault("water next to an open boundary is land, or zero, in the atlas")
+def test_points_on_land_of_the_file_take_the_tide_of_the_nearest_water(tide_atlas_file):
+    """Only points without another value do; blocks do not matter, and the water is at most two spacings away."""
+    fine_grid, row = {"grid.nx": 80, "grid.ny": 120}, 60
+    config = tidal_config(tide_atlas_file, options=fine_grid)
     lat = config.grid.south + 0.5 * (row + 0.5)
     j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
     check_config(config)
-    for end in ("level[M2,cosine]", "level[M2,sine]", "transport_x[M2,cosine]"):
-        name = f"boundary_tide_{end}"
-        whole = fields.evaluate(config, name, np.arange(120), np.arange(80))
-        assert np.isfinite(whole[row, :2]).all()
-        np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], whole[row, :2])
+    for suffix in ("level[M2,cosine]", "level[M2,sine]", "transport_x[M2,cosine]"):
+        name = f"boundary_tide_{suffix}"
+        field = fields.evaluate(config, name, np.arange(120), np.arange(80))
+        assert np.isfinite(field[row, :2]).all()
+        np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], field[row, :2])
         x = points(config.grid, VARIABLES[name].location, [row], [0]).lon.item() - 0.25
-        there = tidal_wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
-        there = (there.imag if ",sine" in name else there.real).tolist()
-        assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
-    (line,) = boundary_data.remarks(config)
-    number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
+        nearest = tidal_wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
+        nearest = (nearest.imag if ",sine" in name else nearest.real).tolist()
+        assert any(field[row, 0] == pytest.approx(value, abs=1e-9) for value in nearest)
+    (remark,) = boundary_data.remarks(config)
+    number, distance = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", remark).groups()
     assert int(number) == 4
-    assert 0.5 < float(away) <= 1.01
+    assert 0.5 < float(distance) <= 1.01
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
     with pytest.raises(ConfigError, match="boundary_tide_level.* has no value .* further than 1 degrees"):
-        check_config(tidal_config(tide_atlas_file, options=fine))
+        check_config(tidal_config(tide_atlas_file, options=fine_grid))
 
 
 def test_source_without_tidal_constants_is_refused(tide_atlas_file):
@@ -243,8 +244,8 @@ def test_source_without_tidal_constants_is_refused(tide_atlas_file):
             read(f"{tide_atlas_file}:{variables}", make_grid(), name)
 
 
-def constants_file(path, *names):
-    """The path of a file with constants of fields and constituents."""
+def write_constants(path, *names):
+    """Write a file with tidal constants, zero, of FIELD_CONSTITUENT names; returns its path."""
     parts = [f"{name}_{part}" for name in names for part in ("amplitude", "phase")]
     write_netcdf(path, {part: ("", 0.0, {}) for part in parts})
     with netCDF4.Dataset(path, "a") as data:
@@ -254,16 +255,16 @@ def constants_file(path, *names):
 
 @pytest.mark.fault("`open_boundaries.tide` names a file without constants, or omits constituents without a message")
 def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
-    """An array in a configuration replaces that of the file."""
-    path = constants_file(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
+    """An array in a configuration replaces the array of the file."""
+    path = write_constants(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     (tmp_path / "my.toml").write_text(
         '[open_boundaries]\nsides = ["west"]\ntide = "harmonics.nc"\n'
         '[input]\nboundary_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
     )
     config = load(tmp_path / "my.toml", environ={})
     assert config.open_boundaries.constituents == ("M2", "K1")
-    found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
-    assert found == {
+    entries = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
+    assert entries == {
         "boundary_tide_level": (f"{path}:eta_M2_amplitude,eta_M2_phase", f"{path}:eta_K1_amplitude,eta_K1_phase"),
         "boundary_tide_transport_x": (f"{path}:transport_x_M2_amplitude,transport_x_M2_phase", ""),
         "boundary_tide_transport_y": (str(tmp_path / "v.nc:a,g"), str(tmp_path / "other.nc:vRe,vIm")),
@@ -274,20 +275,20 @@ def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
 
 
 def write_tpxo_atlas(folder, endings=("_u", "_v"), east=30.0):
-    """An atlas of K1, zero, and M2, whose u and v are their longitudes and latitudes; `east`: its coast."""
+    """Write an atlas with zeros for K1; the parts of M2 are longitudes and latitudes, and zero east of `east`."""
     lon, lat, names = np.arange(0.5, 360), np.arange(20.5, 60), np.array([b"k1  ", b"m2  "])
-    found = {"con": ("nc nct", names.view("S1").reshape(2, 4), {})}
-    for axis, at, ending in zip("uv", ((lon - 0.5, lat), (lon, lat - 0.5)), endings, strict=True):
-        for name, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True):
-            found[name + ending] = (along, values, {"units": UNITS[name]})
-        for part, values in (("Re", at[0][:, None] + 0 * lat), ("Im", 0 * lon[:, None] + at[1])):
+    variables = {"con": ("nc nct", names.view("S1").reshape(2, 4), {})}
+    for axis, lon_lat, ending in zip("uv", ((lon - 0.5, lat), (lon, lat - 0.5)), endings, strict=True):
+        for name, dimension, values in zip(("lon", "lat"), ("nx", "ny"), lon_lat, strict=True):
+            variables[name + ending] = (dimension, values, {"units": UNITS[name]})
+        for part, values in (("Re", lon_lat[0][:, None] + 0 * lat), ("Im", 0 * lon[:, None] + lon_lat[1])):
             values = np.where(lon[:, None] > east, 0.0, values)
-            found[axis + part] = ("nc nx ny", np.stack([0 * values, values]), {"units": "m2 s-1"})
-    return write_netcdf(folder / "tpxo.nc", found)
+            variables[axis + part] = ("nc nx ny", np.stack([0 * values, values]), {"units": "m2 s-1"})
+    return write_netcdf(folder / "tpxo.nc", variables)
 
 
 @pytest.mark.fault("u of an atlas is read at points of v, a constituent under another's name, zeros on land as tides")
-def test_atlas_is_read_at_its_locations_and_by_names(tmp_path):
+def test_arrays_of_an_atlas_are_read_at_their_locations_and_by_names(tmp_path):
     grid = make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False)
     path = write_tpxo_atlas(tmp_path)
 
@@ -300,22 +301,22 @@ def test_atlas_is_read_at_its_locations_and_by_names(tmp_path):
         for record in "", "@M2", "@1":
             np.testing.assert_allclose(constants(path, axis, record)[0], at.lon + 0 * at.lat, rtol=1e-12)
         np.testing.assert_allclose(constants(path, axis)[1], -at.lat - 0 * at.lon, rtol=1e-12)
-    mixed = constants(write_tpxo_atlas(tmp_path, east=22.1), "u")[0][0, :4]  # of no point, as zeros have no weight
-    np.testing.assert_allclose(mixed, [20.5, 21, 21, np.nan])
+    near_coast = constants(write_tpxo_atlas(tmp_path, east=22.1), "u")[0][0, :4]  # zeros on land have no weight
+    np.testing.assert_allclose(near_coast, [20.5, 21, 21, np.nan])
     with pytest.raises(InputError, match="K1, .*M2"):
         constants(path, "u", "@0")
     with pytest.raises(InputError, match="coordinates"):
         constants(write_tpxo_atlas(tmp_path, endings=("_1", "_2")), "u")
 
 
-def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
+def test_entries_name_constituents_along_an_axis_by_their_numbers(tmp_path):
     constants = {name: ("constituent", np.zeros(2), {}) for name in ("eta_amplitude", "eta_phase")}
     path = write_netcdf(tmp_path / "harmonics.nc", constants)
     with netCDF4.Dataset(path, "a") as data:
         data.createVariable("constituent", str, ("constituent",))[:] = np.array(["K1", "M2"], object)
-    options = load("rest", {"open_boundaries.sides": ["west"], "open_boundaries.tide": path}, environ={})
-    assert options.open_boundaries.constituents == ("M2", "K1")
-    assert options.input.boundary_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
+    config = load("rest", {"open_boundaries.sides": ["west"], "open_boundaries.tide": path}, environ={})
+    assert config.open_boundaries.constituents == ("M2", "K1")
+    assert config.input.boundary_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
 
 
 def test_file_without_the_constants_of_sea_level_is_refused(tmp_path):
@@ -325,6 +326,6 @@ def test_file_without_the_constants_of_sea_level_is_refused(tmp_path):
     )):  # fmt: skip
         path = tmp_path / f"{number}.nc"
         if names is not None:
-            constants_file(path, *names)
+            write_constants(path, *names)
         with pytest.raises(ConfigError, match=f"open_boundaries.tide: .*{words}"):
             load("rest", {"open_boundaries.tide": str(path), "open_boundaries.sides": sides}, environ={})

@@ -1,4 +1,4 @@
-"""Fields from NetCDF files: how they and their records are found, what is refused, how land is treated."""
+"""Fields from NetCDF files: how the model identifies fields and records, what it refuses, and how it treats land."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid
 
 
 def write_file(folder, **variables):
-    """The path of a new file with variables name=(values, attributes); their axes are (..., y, x)."""
-    found = {}
+    """Write variables name=(values, attributes), whose axes are (..., y, x), into a file; returns its path."""
+    with_dimensions = {}
     for name, (values, attributes) in variables.items():
         values = np.ma.masked_invalid(values) if np.asarray(values).dtype.kind == "f" else np.asarray(values)
-        found[name] = (" ".join(f"{name}_{k}" for k in range(values.ndim)), values, attributes)
-    return write_netcdf(folder / "ocean.nc", found)
+        with_dimensions[name] = (" ".join(f"{name}_{k}" for k in range(values.ndim)), values, attributes)
+    return write_netcdf(folder / "ocean.nc", with_dimensions)
 
 
 def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
@@ -37,16 +37,16 @@ def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
 
 
 def message_of_refusal(source, name="eta") -> str:
-    with pytest.raises(InputError, match=f"^input.{name}: ") as caught:
+    with pytest.raises(InputError, match=f"^input.{name}: ") as excinfo:
         read_values(source, name)
-    return str(caught.value)
+    return str(excinfo.value)
 
 
 def configuration(path, *names):
-    """A grid of NY x NX with the fields `names` from the file, and uniform otherwise."""
-    still = {"grid.nx": NX, "grid.ny": NY, "case.speed": 0.0, "case.perturbation": 0.0, "time.dt": 1.0, "run.steps": 1}
-    still["run.executor"] = "reference"
-    return load("jet", still | {f"input.{name}": f"{path}:{name}" for name in names}, {})
+    """A configuration of NY x NX cells with the fields `names` from a file; its other fields are uniform."""
+    rest = {"grid.nx": NX, "grid.ny": NY, "case.speed": 0.0, "case.perturbation": 0.0, "time.dt": 1.0, "run.steps": 1}
+    rest["run.executor"] = "reference"
+    return load("jet", rest | {f"input.{name}": f"{path}:{name}" for name in names}, {})
 
 
 def test_field_in_wrong_units_is_refused(tmp_path):
@@ -60,7 +60,7 @@ def test_field_in_wrong_units_is_refused(tmp_path):
             read_values(f"{path}:other", name)
 
 
-#: (field, its variable, attributes of that) as in files of Copernicus, NEMO, ROMS, CMIP, ERA5, GFS and of users.
+#: (field, name and attributes of its variable) in files of Copernicus, NEMO, ROMS, CMIP, ERA5, GFS and users.
 NAMES_OF_PROGRAMS = [
     ("depth", "deptho", {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}),
     ("depth", "Bathymetry", {"units": "m"}), ("depth", "h", {"units": "meter"}),
@@ -87,50 +87,51 @@ def test_variable_is_found_in_files_of_many_programs(tmp_path, field, name, attr
         np.testing.assert_array_equal(read_values(f"{path}:-{name}", field), -values)
 
 
-def test_only_band_of_a_raster_needs_no_name_and_no_units(tmp_path):
+def test_single_band_of_a_raster_needs_no_name_and_no_units(tmp_path):
     np.testing.assert_array_equal(read_values(write_file(tmp_path, Band1=(VALUES, {}))), VALUES)
     with pytest.raises(InputError, match="no variable"):
         read_values(write_file(tmp_path, Band1=(VALUES, {}), other=(VALUES, {})))
 
 
-def test_any_number_type_is_unpacked_and_invalid_is_missing(tmp_path):
-    """Even without `_FillValue`; all become double precision."""
+def test_values_of_any_type_are_unpacked_and_invalid_values_are_missing(tmp_path):
+    """They are missing even without `_FillValue`; all values become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
         stored = VALUES.astype(dtype).reshape(1, 1, NY, NX)
         values = read_values(write_file(tmp_path, z=(stored, DEPTH | {"units": units})))
         assert values.dtype == np.float64
         np.testing.assert_array_equal(values, VALUES)
-    path, below = write_file(tmp_path, z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
+    path, two_rows = write_file(tmp_path, z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
     packing = {"scale_factor": 0.5, "add_offset": 10.0}
-    for name, kind, attributes, values, expected in (
-        ("part", "f4", {}, VALUES[:2], below),
-        ("whole", "i4", {"valid_range": np.array([60, 70], "i4")}, VALUES[:2], np.where(VALUES >= 60, below, np.nan)),
+    for name, dtype, attributes, values, expected in (
+        ("float", "f4", {}, VALUES[:2], two_rows),
+        ("int", "i4", {"valid_range": np.array([60, 70], "i4")}, VALUES[:2], np.where(VALUES >= 60, two_rows, np.nan)),
         ("packed", "i2", packing | {"valid_max": np.int16(100)}, VALUES, np.where(VALUES <= 60, VALUES, np.nan)),
-        ("turned", "i2", {"scale_factor": -1.0, "valid_range": np.array([-70, -60], "i2")}, VALUES,
+        ("negated", "i2", {"scale_factor": -1.0, "valid_range": np.array([-70, -60], "i2")}, VALUES,
             np.where((VALUES >= 60) & (VALUES <= 70), VALUES, np.nan)),
-        ("large", "i4", {"scale_factor": np.float32(2**-20)}, VALUES + 2**-20, VALUES + 2**-20),  # more than float32
+        ("fine", "i4", {"scale_factor": np.float32(2**-20)}, VALUES + 2**-20, VALUES + 2**-20),  # finer than float32
     ):  # fmt: skip
         with netCDF4.Dataset(path, "a") as dataset:
-            made = dataset.createVariable(name, kind, dataset["z"].dimensions)
-            made.setncatts({"units": "m"} | attributes)
-            made[: len(values)] = values
+            variable = dataset.createVariable(name, dtype, dataset["z"].dimensions)
+            variable.setncatts({"units": "m"} | attributes)
+            variable[: len(values)] = values
         np.testing.assert_array_equal(read_values(f"{path}:{name}"), expected)
 
 
 @pytest.mark.fault("-9999 in a stress, 0 in a pressure, or 9.97e36 without `_FillValue` is taken as a value")
 @pytest.mark.parametrize(
-    ("name", "good", "wrong"),
+    ("name", "valid_value", "impossible_value"),
     [
         ("wind_x", 0.1, -9999.0), ("air_pressure", 101325.0, 0.0), ("depth", 50.0, 9.9e36), ("depth", -50.0, -9999.0),
         ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("boundary_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
     ],
 )  # fmt: skip
-def test_impossible_value_is_refused_with_its_position(tmp_path, name, good, wrong):
-    values = np.full((NY, NX), good)
-    values[2, 3] = wrong
+def test_impossible_value_is_refused_with_its_position(tmp_path, name, valid_value, impossible_value):
+    values = np.full((NY, NX), valid_value)
+    values[2, 3] = impossible_value
     path = write_file(tmp_path, z=(values, {"units": VARIABLES[name].units}))
-    with pytest.raises(InputError, match=f"1 of .*(outside|are {wrong:g},).* row 2, column 3".replace("+", "[+]")):
-        read_values(f"{path}:{'-' if good < 0 else ''}z", name)
+    words = f"1 of .*(outside|are {impossible_value:g},).* row 2, column 3".replace("+", "[+]")
+    with pytest.raises(InputError, match=words):
+        read_values(f"{path}:{'-' if valid_value < 0 else ''}z", name)
 
 
 @pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
@@ -148,7 +149,7 @@ def test_wind_at_another_height_than_10_m_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("units", "wanted", "factor"),
+    ("units", "model_units", "factor"),
     [
         ("meter^2/s", "m2 s-1", 1.0), ("centimeter^2/sec", "m2 s-1", 1e-4), ("m s**-1", "m s-1", 1.0),
         ("N m-2", "Pa", 1.0), ("mbar", "Pa", 100.0), ("kg m-1 s-2", "Pa", 1.0), ("km", "m", 1e3), ("m/s", "m", None),
@@ -156,8 +157,8 @@ def test_wind_at_another_height_than_10_m_is_refused(tmp_path):
         ("ms", "m", None), ("km^999", "m", None),
     ],
 )  # fmt: skip
-def test_units_are_read_as_programs_write_them(units, wanted, factor):
-    assert conversion_factor(units, wanted) == (None if factor is None else pytest.approx(factor))
+def test_units_are_read_as_programs_write_them(units, model_units, factor):
+    assert conversion_factor(units, model_units) == (None if factor is None else pytest.approx(factor))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +183,14 @@ def test_file_without_the_field_is_refused(tmp_path, variables, source, words):
     assert words in message
 
 
-def with_nan(values, *places):
+def with_nan(values, *positions):
+    """Values that are NaN at these positions, (row, column)."""
     values = np.array(values, dtype=float)
-    values[tuple(np.transpose(places))] = np.nan
+    values[tuple(np.transpose(positions))] = np.nan
     return values
 
 
-def test_cells_without_a_depth_are_land_where_no_mask_is_given(tmp_path):
+def test_cells_without_a_depth_are_land_if_there_is_no_mask(tmp_path):
     config = configuration(write_file(tmp_path, depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
     rows, columns = np.arange(-1, NY + 1), np.arange(-1, NX + 1)
     mask, depth = (fields.evaluate(config, name, rows, columns) for name in ("mask", "depth"))
@@ -199,27 +201,28 @@ def test_cells_without_a_depth_are_land_where_no_mask_is_given(tmp_path):
 
 
 def test_values_may_be_missing_on_land_only(tmp_path):
-    hole, still = (2, 3), 0 * VALUES
-    holed = {
-        "mask": (with_nan(np.ones((NY, NX)), hole), "1"),  # a missing value of the mask is land
-        **{"depth": (with_nan(VALUES, hole), "m"), "wind_x": (with_nan(VALUES, hole), "Pa")},
-        **{"linear_drag": (with_nan(VALUES * 1e-9, hole), "s-1"), "eta": (with_nan(still, hole), "m")},
-        "u": (with_nan(still, (2, 2), hole), "m s-1"),
-        "v": (with_nan(still, (1, 3), hole, (4, 1)), "m s-1"),  # the last on the wall
+    land, zeros = (2, 3), 0 * VALUES
+    values_and_units = {
+        "mask": (with_nan(np.ones((NY, NX)), land), "1"),  # a missing value of the mask is land
+        **{"depth": (with_nan(VALUES, land), "m"), "wind_x": (with_nan(VALUES, land), "Pa")},
+        **{"linear_drag": (with_nan(VALUES * 1e-9, land), "s-1"), "eta": (with_nan(zeros, land), "m")},
+        "u": (with_nan(zeros, (2, 2), land), "m s-1"),
+        "v": (with_nan(zeros, (1, 3), land, (4, 1)), "m s-1"),  # the last position is on the wall
     }
-    path = write_file(tmp_path, **{name: (values, {"units": units}) for name, (values, units) in holed.items()})
-    config, names = configuration(path, *holed), [*holed][1:]
+    variables = {name: (values, {"units": units}) for name, (values, units) in values_and_units.items()}
+    path = write_file(tmp_path, **variables)
+    config, names = configuration(path, *variables), [*variables][1:]
     for name in names:
         assert np.isfinite(fields.evaluate(config, name, range(-2, NY + 2), range(-2, NX + 2))).all()
     check_config(config)
-    with pytest.raises(ValueError, match="missing") as caught:
+    with pytest.raises(ValueError, match="missing") as excinfo:
         check_config(configuration(path, *names[1:]))
-    assert len(caught.value.problems) == len(names) - 1
+    assert len(excinfo.value.problems) == len(names) - 1
 
 
 @pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
 def test_heights_are_refused_as_depths_except_on_land_or_if_declared(tmp_path):
-    """A land of -VALUES next to water of VALUES would make the thickness at the coast zero."""
+    """On land `physics.depth` replaces them, because their mean with the depth of water next to it could be zero."""
     mask = np.ones((NY, NX), dtype="i1")
     mask[2, 3] = mask[3, 3] = 0
     heights = np.where(mask == 0, [[-1.0], [0.0], [-50.0], [0.0], [-1.0]], VALUES)
@@ -242,11 +245,11 @@ def test_heights_are_refused_as_depths_except_on_land_or_if_declared(tmp_path):
 
 @pytest.mark.parametrize("value", [0.5, 255.0, np.nan])
 def test_mask_other_than_0_and_1_is_refused(tmp_path, value):
-    """From a file, where a missing value is land, and from a formula, even if a simulation was not checked."""
-    made = type("Holed", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
-    config = load(made, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
+    """In a file, where a missing value is land, and in a formula, even if the configuration was not checked."""
+    case = type("MaskCase", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
+    config = load(case, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
     for check in check_config, lambda config: fields.wet_mask(config, range(NY), range(NX)):
-        with pytest.raises(ValueError, match=f"mask of the case holed: .* {value:g} at row 0, column 4"):
+        with pytest.raises(ValueError, match=f"mask of the case mask_case: .* {value:g} at row 0, column 4"):
             check(config)
     if np.isfinite(value):
         mask = np.where(np.arange(NY * NX).reshape(NY, NX) == 3 * NX + 2, value, 1.0)
@@ -254,19 +257,19 @@ def test_mask_other_than_0_and_1_is_refused(tmp_path, value):
             check_config(configuration(write_file(tmp_path, mask=(mask, {"units": "1"})), "mask"))
 
 
-@pytest.mark.fault("an input file is damaged within the field")
-def test_file_damaged_within_the_field_is_refused(tmp_path):
+@pytest.mark.fault("an input file is damaged in the values of a field")
+def test_file_with_damaged_values_is_refused(tmp_path):
     path = write_file(tmp_path, z=(np.zeros((NY, NX)), DEPTH))
     with netCDF4.Dataset(path, "a") as dataset:
-        packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
-        packed.units = "m"
-        packed[...] = VALUES
+        variable = dataset.createVariable("with_checksum", "f8", dataset["z"].dimensions, fletcher32=True)
+        variable.units = "m"
+        variable[...] = VALUES
     content = bytearray(Path(path).read_bytes())
     content[content.index(VALUES.tobytes())] ^= 1
     Path(path).write_bytes(content)
     np.testing.assert_array_equal(read_values(f"{path}:z"), 0)
     with pytest.raises(InputError, match=r"input.depth: .*ocean.nc cannot be read as NetCDF \(NetCDF: HDF error\)"):
-        read_values(f"{path}:packed")
+        read_values(f"{path}:with_checksum")
 
 
 RECORDS = np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
@@ -274,7 +277,7 @@ HOURS = [0.0, 6.0, 12.0 - 0.4 / 3600, 30.0]
 
 
 def write_eta_file(path, units="hours since 2000-01-01", calendar="standard", values=RECORDS):
-    """The path of a new file with records of eta, and one field without; `units` are those of time, or None."""
+    """Write records of eta, and a field without records; returns the path. `units` of time may be None."""
     times = {"time": ("time", HOURS[: len(values)], {"units": units, "calendar": calendar})} if units else {}
     eta = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
     fields = {"eta": ("time y x", values, eta), "flat": ("y x", values[0], {"units": "m"})}
@@ -315,13 +318,13 @@ def test_one_of_several_records_must_be_chosen(tmp_path, units, words):
         assert '"2000-01-01"' in message_of_refusal(f"{path}@2000-01-01")
 
 
-def test_one_record_needs_no_choice_but_may_have_one(tmp_path):
+def test_single_record_need_not_be_chosen_but_may_be(tmp_path):
     path = write_eta_file(tmp_path / "ocean.nc", values=RECORDS[:1])
     for source in (path, f"{path}@0", f"{path}@-1", f"{path}@2000-01-01", f"{path}:flat"):
         np.testing.assert_array_equal(read_values(source, "eta"), RECORDS[0])
     assert "0 to 0" in message_of_refusal(f"{path}@1")
     assert "flat in" in message_of_refusal(f"{path}:flat@0")
-    path = write_eta_file(tmp_path / "ocean.nc", "hours since 2000-02-30", "360_day")  # of its own calendar
+    path = write_eta_file(tmp_path / "ocean.nc", "hours since 2000-02-30", "360_day")  # dates of this calendar
     np.testing.assert_array_equal(read_values(f"{path}@2000-03-01T06:00", "eta"), RECORDS[3])
     for rest in (":eta", ":eta@0", "@2000-01-01T06:00"):
         assert message_of_refusal(f"{path}x{rest}").endswith(f" {path}x")

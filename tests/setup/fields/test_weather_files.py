@@ -1,4 +1,4 @@
-"""Weather as centres deliver it: monthly files of CDS, archives, and climatologies."""
+"""Weather files as weather centres deliver them: monthly files of CDS, archives, and climatologies."""
 
 import cftime
 import netCDF4
@@ -31,7 +31,7 @@ def wind_on_grid(hours):
 
 
 def write_cds(path, hours):
-    """A file of CDS: hours since 30 January 2020, rows southward, `number`, `expver`, packed by its own extremes."""
+    """Write a file like those of CDS, packed by its extremes, at hours since 30 January 2020; returns the quantum."""
     wind = smooth_wind(hours)
     quantum, middle = np.ptp(wind) / 6e4, wind.mean()
     packing = {"scale_factor": quantum, "add_offset": middle, "_FillValue": np.int16(-32767)}
@@ -52,20 +52,20 @@ def write_cds(path, hours):
     return quantum
 
 
-@pytest.mark.fault("files with other packing join with a step")
-def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
-    """Values on both sides of the change of file, and between, are those of the smooth wind to half a quantum."""
+@pytest.mark.fault("values jump from one file to the next, whose packing differs")
+def test_values_do_not_jump_between_packed_monthly_files_of_cds(tmp_path):
+    """In both files and between them they equal the smooth wind to half a quantum of the packing."""
     quanta = [write_cds(tmp_path / f"era5_{month}.nc", hours) for month, hours in ((1, range(48)), (2, range(48, 120)))]
     assert quanta[0] != quanta[1]
     files = str(tmp_path / "era5_*.nc")
     config = load(Case, OPTIONS | {"input.u10": files, "input.v10": files}, {})
     for hours in (0, 47, 47.5, 48, 49, 118):
-        found = value_at(config, "u10", hours * STEPS_PER_HOUR, CELLS, CELLS)
-        np.testing.assert_allclose(found, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
+        actual = value_at(config, "u10", hours * STEPS_PER_HOUR, CELLS, CELLS)
+        np.testing.assert_allclose(actual, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
 
 
 @pytest.mark.parametrize("rate", [-1e-18, -1e-8])
-def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
+def test_negative_rain_is_zero_if_it_is_a_rounding_error_and_else_refused(tmp_path, rate):
     rain = {"rain": ("lat lon", np.full((len(LAT), len(LON)), rate), {"units": "m s-1"})}
     config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", AXES | rain)}, {})
     if rate > -1e-11:
@@ -105,16 +105,16 @@ def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):
         _ = source_of(load(Case, options, {}), "u10").records
 
 
-@pytest.mark.parametrize(("start", "word"), [(b"PK\x03\x04", "ZIP"), (b"GRIB", "GRIB"), (b"\x1f\x8b", "gzip")])
-def test_archives_and_grib_are_called_by_their_names(tmp_path, start, word):
-    (tmp_path / "wind.nc").write_bytes(start + bytes(100))
+@pytest.mark.parametrize(("header", "word"), [(b"PK\x03\x04", "ZIP"), (b"GRIB", "GRIB"), (b"\x1f\x8b", "gzip")])
+def test_message_names_the_format_of_archives_and_grib(tmp_path, header, word):
+    (tmp_path / "wind.nc").write_bytes(header + bytes(100))
     config = load(Case, OPTIONS | {"input.u10": str(tmp_path / "wind.nc:u10")}, {})
     with pytest.raises(InputError, match=f"wind.nc .*{word}"):
         source_of(config, "u10").check()
 
 
 def write_climatology(path, months=12, year=2001, calendar="standard"):
-    """Wind stresses of the 15th of each month, with the number of the month as value, 0.01 Pa."""
+    """Write wind stresses of the 15th of each month; their values are the number of the month times 0.01 Pa."""
     dates = [cftime.datetime(year + n // 12, n % 12 + 1, 15, calendar=calendar) for n in range(months)]
     units = f"days since {year:04d}-01-01"
     days, stress = cftime.date2num(dates, units, calendar), 0.01 * (np.arange(months) % 12 + 1)
@@ -131,7 +131,7 @@ def climatology_config(path, start, days):
 @pytest.mark.fault("a climatology ends after a year, jumps from December to January, or shifts with its calendar")
 @pytest.mark.parametrize(("year", "calendar"), [(2001, "standard"), (1, "standard"), (1, "noleap"), (1, "360_day")])
 def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
-    """Three years from December on: each 15th has the value of its month; between December and January it is linear."""
+    """In three years from December on, each 15th has the value of its month; in between the stress is linear."""
     path = write_climatology(tmp_path / "stress.nc", year=year, calendar=calendar)
     config = climatology_config(path, "2019-12-15", days=1100)
     steps_per_day = 86400 / config.time.dt
@@ -141,18 +141,18 @@ def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
     np.testing.assert_allclose(value_at(config, "wind_x", 15.5 * steps_per_day, CELLS, CELLS), 0.065, rtol=1e-12)
 
 
-@pytest.mark.fault("a climatology of some months is interpolated across the others without a word")
-def test_climatology_that_lacks_months_is_reported(tmp_path, caplog):
+@pytest.mark.fault("a climatology of some months is interpolated across the others without a warning")
+def test_climatology_that_lacks_months_causes_a_warning(tmp_path, caplog):
     climatology_config(write_climatology(tmp_path / "stress.nc", months=3), "2020-02-01", days=2)
     assert "no record between 2001-03-15T00:00:00 and 2001-01-15T00:00:00 a year later" in caplog.text
 
 
 def test_climatology_without_records_or_of_more_than_a_year_is_refused(tmp_path):
     path = write_climatology(tmp_path / "stress.nc", months=13)
-    for given, words in (
+    for options, words in (
         ({"input.wind_x": path, "forcing.climatology": ["wind_x"]}, "2001-01-15.*2002-01-15.*forcing.climatology"),
         ({"forcing.climatology": ["wind_x"]}, "wind_x.*no records"),
         ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*did you mean .wind_x"),
     ):
         with pytest.raises(ConfigError, match=words):
-            check_config(load(Case, OPTIONS | {"run.days": 2} | given, {}))
+            check_config(load(Case, OPTIONS | {"run.days": 2} | options, {}))
