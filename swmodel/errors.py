@@ -105,9 +105,10 @@ def write_failure_reason(error: OSError | RuntimeError, path: object) -> str:
 
 
 class Stopped(Exception):
-    """The run ended early on request, after writing a restart file. Raised on all processes together.
+    """The command ended early on request. Raised on all processes together.
 
-    The message names the reason, the time, and the command that continues the run (`parallel.stop.stopped_error`).
+    A run has written a restart file, and the message names the command that continues it
+    (`parallel.stop.stopped_error`). Commands that cannot be continued say so.
     """
 
     exit_code = EXIT_STOPPED

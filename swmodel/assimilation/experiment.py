@@ -45,7 +45,7 @@ def spin_up(config: Config, tick: Callable[[], None] = lambda: None) -> TwinStat
     All processes call this together. It calls tick(), which may raise, before each piece of `steps_per_piece` steps.
     NumericalError: the run blew up.
     """
-    case: Any = config.case  # with options that only twin experiments have
+    case = config.case
     simulation = Simulation(config)
     truth_step = round(case.spinup * DAY / simulation.dt)
     guess_step = truth_step - min(truth_step, round(case.lead * DAY / simulation.dt))
@@ -251,7 +251,7 @@ def load_or_make_observations(
         network: Observations without values.
     """
     path, config = directory / OBSERVATION_FILE, problem.config
-    case: Any = config.case  # with options that only twin experiments have
+    case = config.case
     if not problem.transport.broadcast(path.exists()):
         observer.operator = make_operator(network, config, problem.block, problem.every)
         samples = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")

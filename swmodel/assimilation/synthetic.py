@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -223,7 +223,7 @@ def make_network(config: Config) -> Observations:
 
     At each sample of the model, moorings measure both components of the current, and stations measure sea level.
     """
-    case: Any = config.case  # with options that only twin experiments have
+    case = config.case
     every = config.assimilation.every_steps * config.time.dt
     if not is_spun_up_twin(config):
         stations = config.output.stations

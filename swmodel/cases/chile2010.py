@@ -21,8 +21,8 @@ Plot: swmodel plot outputs/chile2010 --vmax 0.5
 Verification: the record of NOAA's buoy DART 32412 at 86.392 W 17.975 S, without the tide. At half a degree the time at
 which sea level rises there is correct to 1 %. The time of the crest is correct to 4 %, and the crest is a quarter too
 low. At a fifth of a degree, with a relief finer than that of the package, the crest is a fifth to a quarter too low,
-and 2 % late. Its volume of water is right to 20 %: the crest is too low because one fault with uniform slip makes a
-broader wave than the earthquake did.
+and 2 % late. The volume of water in it is right to 20 %. The crest is too low because one fault with uniform slip makes
+a broader wave than the earthquake did.
 """
 
 import hashlib

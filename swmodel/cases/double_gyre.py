@@ -21,9 +21,9 @@ Plot: swmodel plot outputs/double_gyre --field eta --field speed
 swmodel animate outputs/double_gyre --field zeta
 
 Verification: eta is positive on average in the southern gyre and negative in the northern one. With a wind so weak that
-the gyres become steady (0.005 Pa), they are antisymmetric, and the transport in their interior is Sverdrup's: `swmodel
-verify sverdrup_gyres`. The work of any wind equals the change in energy plus the losses to drag and friction: `swmodel
-verify energy_budget_of_a_gyre`.
+the gyres become steady (0.005 Pa), they are antisymmetric, and the transport in their interior is Sverdrup's
+(`sverdrup_gyres` of `swmodel verify`). The work of the wind equals the change in energy plus the losses to drag and
+friction (`energy_budget_of_a_gyre`).
 """
 
 import numpy as np

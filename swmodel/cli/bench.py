@@ -38,7 +38,7 @@ class BenchGroup(click.Group):
         return [name for name in names if all_listed or name in SHORT_HELP_COMMANDS]
 
     def get_help(self, ctx):
-        """The help with SHORT_HELP_COMMANDS, or with all commands after --help-all (`bench.all`)."""
+        """The help with SHORT_HELP_COMMANDS; with all commands if `print_full_help` has set "bench.all" in ctx.meta."""
         ctx.meta.setdefault("bench.all", False)
         return super().get_help(ctx)
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
-
 PATH = click.Path(path_type=Path)
 
 #: The configuration key that each of these options sets.
@@ -135,7 +133,7 @@ def renamed_options(**new_names: str) -> dict:
 
     def require_new_name(name: str) -> str:
         if name in new_names:
-            raise UsageError(f"--{name}: the name of this option is now --{new_names[name]}")
+            raise click.UsageError(f"--{name}: the name of this option is now --{new_names[name]}")
         return name
 
     return {"token_normalize_func": require_new_name}

@@ -238,4 +238,5 @@ def announce_task(spec, n_ranks: int, n_cores: int):
         click.echo(remark, err=True)
     if n_ranks * run.devices > n_cores and not (run.devices > 1 and environment.has_gpu()):
         workers = progress.describe_processes(n_ranks, run.devices)
-        click.echo(f"{workers} share the {n_cores} cores of this machine: {n_cores} would be faster", err=True)
+        cores = "only core" if n_cores == 1 else f"{n_cores} cores"
+        click.echo(f"{workers} share the {cores} of this machine: {n_cores} would be faster", err=True)

@@ -18,8 +18,6 @@ DRAFT_SUFFIX = ".writing"
 def atomic_write(path, draft_suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
     """A context that gives the path of a draft to write; at the end the draft replaces `path`.
 
-    If `path` is a symbolic link, the file that it points to is replaced.
-
     Args:
         path: the file.
         draft_suffix: what the draft's name has after the name of the file, for example ".writing.png" for a library
@@ -27,14 +25,15 @@ def atomic_write(path, draft_suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
 
     Raises a FilesError if writing failed; `path` is unchanged.
     """
-    target = Path(path).resolve()
-    draft = target.with_name(target.name + draft_suffix)
+    path = Path(path)
+    draft = path.with_name(path.name + draft_suffix)
     try:
-        draft.touch()  # libraries report less well why a file cannot be made
         yield draft
-        draft.replace(target)
-    except (OSError, RuntimeError) as error:  # HDF5 raises one of the two
-        raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from None
+        draft.replace(path)
+    except (OSError, RuntimeError) as error:
+        if not isinstance(error, OSError) and not str(error).startswith("NetCDF: "):
+            raise
+        raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from error
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -318,13 +318,13 @@ def differentiable(
 
     def function(x: Controls) -> Any:
         leaves, structure = jax.tree.flatten(x)
-        tree = cast(Any, structure)
+        tree: Any = structure  # JAX's types lack its methods
         leaf_indices = [index for index, leaf in enumerate(leaves) if is_parameter(leaf)]
         adjoint: Callable[[Any], Controls]
 
         def unflatten_controls(arrays: list[Any]) -> Controls:
             array_of_leaf = dict(zip(leaf_indices, arrays, strict=True))
-            return cast(Controls, tree.unflatten(array_of_leaf.get(index, leaf) for index, leaf in enumerate(leaves)))
+            return jax.tree.unflatten(tree, [array_of_leaf.get(index, leaf) for index, leaf in enumerate(leaves)])
 
         def run_checked(arrays: list[Any]) -> Any:
             require_concrete(arrays, "call it outside of jax.jit, jax.vmap and jax.jvp")

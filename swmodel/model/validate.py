@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: Lower bound of the number of states that a process holds: state, the stepper's memory, a padded copy and tendencies.
 MIN_STATES_IN_MEMORY = 4
 
-#: Largest number of values of a field's records in time that are read before a run; this takes about two seconds.
+#: Largest number of values in a field's records for which all records are read before a run, in about two seconds.
 MAX_VALUES_READ = 10**8
 
 NO_DRYING_REASON = "without drying.active no cell floods or falls dry"
@@ -55,7 +55,7 @@ MAX_STEPS = 2**31 - 1
 
 
 def check_config(config: Config) -> Config:
-    """The resolved configuration of a run after all checks, for commands. ConfigError: all problems."""
+    """The resolved configuration of a run after all checks, for commands. For errors see `check_setup`."""
     return check_setup(setup_of(config), unattended=True).config
 
 
@@ -71,7 +71,7 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
         SetupError: this machine lacks what the chosen executor needs.
     """
     config = setup.config
-    if problems := list(check_terms(setup.scheme)):  # the other checks need the halo, which is then unknown
+    if problems := list(check_terms(setup.scheme)):  # most other checks need the halo, which is then unknown
         raise ConfigError([*check_options(config), *problems])
     problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if unattended else []
@@ -140,7 +140,7 @@ def check_memory(setup: Setup) -> Iterator[str]:
 
 
 def check_options(config: Config) -> Iterator[str]:
-    """Contradictions between options of the equations and of the harmonic analysis."""
+    """Contradictions between options of the equations, the time stepping, the forcing and the harmonic analysis."""
     physics = config.physics
     if config.grid.periodic_y and physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump at the periodic boundary"
@@ -156,7 +156,7 @@ def check_options(config: Config) -> Iterator[str]:
         yield f'time.stepper: must be "gfb" where drying.active is true, not "{config.time.stepper}"'
     if config.time.max_substeps > 1 and config.time.stepper not in STEPPERS_WITH_SUBSTEPS:
         steppers = ", ".join(STEPPERS_WITH_SUBSTEPS)
-        yield f'time.max_substeps: needs time.stepper = {steppers}, not "{config.time.stepper}"'
+        yield f'time.max_substeps: needs one of {steppers} as time.stepper, not "{config.time.stepper}"'
     if config.drying.thickness is not None and not config.drying.active:
         yield "drying.thickness: has no effect unless drying.active is true"
     varying = [name for name in INPUT_FIELDS if VARIABLES[name].varies_in_time]
@@ -197,7 +197,7 @@ def check_calls(config: Config) -> Iterator[str]:
 
 
 def check_output(setup: Setup) -> Iterator[str]:
-    """Output fields that are listed twice or that the run does not have, and output that needs other settings."""
+    """Output fields that are listed twice or that the run lacks, and output that needs drying or a missing package."""
     output, available = setup.config.output, derived_names(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
@@ -326,8 +326,8 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
             f"{key}: {dt:.6g} s{' per substep' if time.max_substeps > 1 else ''} is above the largest stable time step "
             f"of {stepper}, {format_rounded_down(largest_dt)} s ({limiting_process})"
         )
-    elif config.run.days is not None and config.run.days * 86400.0 / dt > MAX_STEPS:
-        yield f"run.days: {config.run.days:g} days are more than {MAX_STEPS} steps of {dt:.6g} s"
+    elif config.run.days is not None and config.run.days * 86400.0 / dt > MAX_STEPS // time.max_substeps:
+        yield f"run.days: {config.run.days:g} days are more than {MAX_STEPS // time.max_substeps} steps of {dt:.6g} s"
 
 
 def format_rounded_down(value: float) -> str:

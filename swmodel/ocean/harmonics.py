@@ -18,7 +18,7 @@ MAX_STEPS_IN_MEMORY = 2**16
 
 
 def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
-    """The basis functions after the given numbers of steps, [2 len(constituents) + 1, len(steps)] float64.
+    """The basis functions after the given numbers of steps of dt, s: [2 len(constituents) + 1, len(steps)] float64.
 
     Phases are counted in integers, so that no precision is lost after many steps.
     """
@@ -43,7 +43,7 @@ def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> n
 
 
 def harmonic_constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The mean, and amplitude H and phase lag G in degrees, from 0 to 360, of each constituent.
+    """The mean [...], and amplitude H and phase lag G in degrees, from 0 to 360, of each constituent, both [...].
 
     `matrix` is the normal matrix, `sums` the sums of basis functions times the series, [basis functions, ...].
     """

@@ -16,11 +16,10 @@ from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.figure import Figure
 
 from ..errors import FilesError
-from ..files.draft import DRAFT_SUFFIX, atomic_write
 from . import style
 from .dataset import PlotError, find_data_file, find_record, open_data, record_times
 from .derived import choose_fields, has_records, read_displayed_field
-from .files import default_output
+from .files import default_output, write_output
 from .ground import ground_legend
 from .overlays import NO_OVERLAYS, Overlays, draw_layers
 from .panels import draw_panels, write_caption
@@ -75,7 +74,7 @@ def animate(
         target, writer = choose_writer(Path(output or default_output(file, name, ".mp4", member)), fps)
         with (
             mpl.rc_context({**style.RC_PARAMS, "animation.ffmpeg_path": find_ffmpeg() or "ffmpeg"}),
-            atomic_write(target, DRAFT_SUFFIX + target.suffix) as draft,
+            write_output(target) as draft,
         ):
             figure, show_record = make_animation(data, name, member, colour_range, overlays)
             try:

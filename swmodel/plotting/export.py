@@ -11,12 +11,12 @@ import netCDF4
 import numpy as np
 
 from ..extras import require_package
-from ..files.draft import DRAFT_SUFFIX, atomic_write
 from ..ocean import projection
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from .dataset import PlotError, field_names, find_data_file, find_record, member_label, open_data
 from .derived import check_field, read_or_derive
 from .field_map import FieldMap, read_grid_north_pole, read_map
+from .files import write_output
 from .ground import read_wet_thickness
 
 log = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
         "height": first.values.shape[0], "width": first.values.shape[1],
         "crs": reference_system(first, crs), "transform": transform_of(first),
     }  # fmt: skip
-    with atomic_write(target) as draft, rasterio.io.MemoryFile() as memory:
+    with write_output(target) as draft, rasterio.io.MemoryFile() as memory:
         with memory.open(**profile) as raster:
             for band, field in enumerate(maps, 1):
                 raster.write(np.ma.filled(field.values.astype(dtype), np.nan)[::-1], band)
@@ -202,7 +202,7 @@ def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str
         polygons = [rasterio.warp.transform_geom(system, projection.GEOGRAPHIC_CRS, shape) for shape in polygons]
         system = projection.GEOGRAPHIC_CRS
     area = shapely.MultiPolygon([shapely.geometry.shape(shape) for shape in polygons])
-    with atomic_write(target, DRAFT_SUFFIX + target.suffix) as draft:
+    with write_output(target) as draft:
         draft.unlink()
         pyogrio.raw.write(
             draft, np.array([shapely.to_wkb(area)], object), [np.array(["flooded"], object)], ["name"],

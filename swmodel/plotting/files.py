@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,10 +14,19 @@ from . import style
 from .dataset import PlotError
 
 
+@contextmanager
+def write_output(target: Path) -> Iterator[Path]:
+    """`atomic_write` of a file that a user names, as an empty draft; the file behind a symbolic link is replaced."""
+    path = target.resolve() if target.is_symlink() else target
+    with atomic_write(path, DRAFT_SUFFIX + target.suffix) as draft:
+        draft.touch()  # libraries report less well why a file cannot be made
+        yield draft
+
+
 def save_figure(figure: Figure, output) -> Path:
     """Write a figure; returns the file written, a PNG if the name has no suffix."""
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
-    with atomic_write(output, DRAFT_SUFFIX + output.suffix) as draft:
+    with write_output(output) as draft:
         try:
             with mpl.rc_context(style.RC_PARAMS):
                 figure.savefig(draft)

@@ -115,7 +115,7 @@ def to_flood_map(field: FieldMap) -> FieldMap:
 
 
 def label_contours(axes, contours) -> None:
-    """Write the value of each line on the part with most points, far from other labels and from the edges."""
+    """Write the value of each line on its part with the most points, far from other labels and from the edges."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     map_size = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
     label_positions = np.empty((0, 2))

@@ -12,7 +12,6 @@ import netCDF4
 import numpy as np
 
 from ..config.loading.load import from_toml
-from ..files.draft import atomic_write
 from ..files.output.domain_series import define_spectra, define_wavenumbers
 from ..files.output.metadata import define_time, history_line
 from ..files.run_folder import SNAPSHOT_FILES
@@ -32,7 +31,7 @@ from .dataset import (
     record_times,
     tracer_names,
 )
-from .files import save_figure
+from .files import save_figure, write_output
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +87,7 @@ def spectra(
         if record is not None or time is not None or not records:
             records = [find_record(data, -1 if record is None else record, time)]
         spectra_of_records = [compute_record_spectra(data, number, names, budget) for number in records]
-        with atomic_write(target) as draft, netCDF4.Dataset(draft, "w") as dataset:
+        with write_output(target) as draft, netCDF4.Dataset(draft, "w") as dataset:
             write_spectra(dataset, data, records, spectra_of_records, names, mean, command_line)
     with open_data(target) as dataset, mpl.rc_context(style.RC_PARAMS):
         try:

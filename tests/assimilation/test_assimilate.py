@@ -89,7 +89,7 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
 
 def test_continued_twin_makes_two_problems_with_the_memory_limit(prepared_experiment, monkeypatch):
-    """They are those of the first guess and of the truth; the folder already contains states and observations."""
+    """One is that of the first guess, one that of the truth; the folder already contains states and observations."""
     memory_limits = []
 
     def record_problem(config, controls, observe, every, memory):
@@ -136,7 +136,7 @@ def last_value(series):
 
 @pytest.mark.promise("observation impacts equal those of the gain matrix")
 def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_function, prepared_experiment):
-    """The gain comes from dense matrices, differences from changing one observation; impacts add up to the change."""
+    """The gain comes from dense matrices, the differences from changing one observation. Impacts sum to the change."""
     inputs, _ = prepared_experiment
     problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
     w = find_minimum(cost_function, cost_function.hessian, cost_function.zero_vector())

@@ -95,7 +95,7 @@ def small_record(rounds=2, steps=50, **machine):
 def measure_with_fake_workers(tmp_path, monkeypatch):
     """A function that measures what a record lacks, with workers that answer at once; it returns the requested rows.
 
-    `outcomes` maps executor and number of processes to parts of an answer, or an exception. Limits are not measured.
+    `outcomes` maps executor and number of processes to parts of an answer or an exception. Bandwidth and peak are fake.
     """
     monkeypatch.setattr(session, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
     monkeypatch.setattr(session, "measure_peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})

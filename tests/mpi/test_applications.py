@@ -158,7 +158,7 @@ def values_and_attributes(path):
 @pytest.mark.night
 def test_sensitivity_on_two_ranks_is_that_of_one(ranks, tmp_path):
     """The section lies in both blocks."""
-    command = ["sensitivity", "double_gyre", *option_words(BASIN), *(f"--to={name}" for name in CONTROLS)]
+    command = ["sensitivity", "double_gyre", *option_words(BASIN), *(f"--wrt={name}" for name in CONTROLS)]
     command += ["--of", "transport:slant", "--mean"]
     run_on_ranks(ranks, 1, *command, "--output", tmp_path / "one")
     run_on_ranks(ranks, 2, *command, "--layout", "1x2", "--output", tmp_path / "two")

@@ -22,7 +22,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def assert_failed(folder, code, pattern):
-    """Assert that status.json has the exit code of a failed run, and a message that matches the pattern."""
+    """Assert that status.json has `code` and a message that matches the pattern; wait until the folder is unlocked."""
     status = read_status(folder)
     assert (status["state"], status["exit_code"]) == ("failed", code)
     assert re.search(pattern, status["message"])
@@ -40,7 +40,7 @@ def test_bug_on_one_rank_leaves_one_traceback_and_restart_files(tmp_path):
     assert process.returncode == 70
     assert process.stderr.count("Traceback") == 1
     assert re.search("rank 1.*ZeroDivisionError: a bug", model_messages(process)[-1])
-    assert len(re.findall(r"2 .* 1 cores", process.stderr)) == 1
+    assert len(re.findall(r"2 .* only core", process.stderr)) == 1
     assert_failed(tmp_path / "run", 70, "a bug")
     assert [step_of(path) for path in list_restart_files(tmp_path / "run")] == [100, 50]
     assert all("problem" not in examine_restart(path) for path in list_restart_files(tmp_path / "run"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...ocean.terms.tracer import TracerOptions
 from ...setup.fields.record_notes import sha256
 from ..options.input import RiverOptions
-from ..options.model import section_class
+from ..options.model import Config, section_class
 
 #: Sections whose keys may change, except those that `values_fixed_on_resume` adds; all other sections are fixed.
 FREE_SECTIONS = ("run", "input", "output", "restart", "python", "assimilation", "ensemble")
@@ -81,7 +81,7 @@ def differences(before: str, now: str, fixed_values: Callable[[str], dict] = val
 def default_value(name: str):
     """The value of section.key in a configuration that lacks it, such as that of an earlier version."""
     section, _, key = name.partition(".")
-    field = section_class(section).model_fields.get(key)
+    field = section_class(section).model_fields.get(key) if section in Config.model_fields else None
     if field is None or field.get_default() in (None, ""):
         return "not set"
     return list(field.get_default()) if isinstance(field.get_default(), tuple) else field.get_default()

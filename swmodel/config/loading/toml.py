@@ -15,7 +15,7 @@ from ..options.model import EXCLUSIVE_KEYS, Config, Section
 
 #: Largest number of choices that the help of a key lists in a template.
 MAX_LISTED_CHOICES = 6
-#: Keys that a user changes first, whatever their values.
+#: Keys that a template always contains, because users change them first.
 COMMON_KEYS = {
     "grid": ("nx", "ny", "dx", "dy", "west", "south", "dlon", "dlat"),
     "physics": ("depth", "f0", "beta", "viscosity"),
@@ -86,7 +86,7 @@ def help_text(field, max_choices: int | None = None) -> str:
 
 
 def omitted_keys(name: str, section: Section) -> list[str]:
-    """Keys that do not apply: unused alternatives, keys for another kind of grid, and empty keys for files."""
+    """Keys that do not apply: unused alternatives, keys for another kind of grid, and unset files and poles."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [(first, second) for owner, first, second in EXCLUSIVE_KEYS if owner == name]
@@ -99,7 +99,7 @@ def omitted_keys(name: str, section: Section) -> list[str]:
 
 
 def toml_value(item: Any) -> str:
-    """A value in TOML; None, which TOML lacks, is the text "none"."""
+    """A value in TOML; None, which TOML lacks, is the text "none", but is left out of inline tables."""
     if item is None:
         return '"none"'
     if isinstance(item, bool):

@@ -11,7 +11,7 @@ from ...ocean.elements import array_of, index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import CONTROL_VECTORS, CONTROLS
 
-#: The names of the controls in words, where an array with indices stands for all its elements.
+#: The names of the controls as the help lists them: all elements of an array have one name, ARRAY[CONSTITUENT,PART].
 CONTROL_NAMES = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
 
 
@@ -37,7 +37,7 @@ class BaseAssimilationOptions(Section):
         "4dvar", "", "4dvar, a variational fit of the initial state; letkf, an ensemble Kalman filter in cycles"
     )
     observations: str = option(
-        "", "file", "observations, a NetCDF file or a table of text; empty: a twin experiment, which makes its own"
+        "", "file", "observations, a NetCDF file or a text table; empty: a twin experiment, which makes its own"
     )
     controls: tuple[ControlName, ...] = option(
         ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; e.g. boundary_tide_level[M2,cosine]"
@@ -48,7 +48,7 @@ class BaseAssimilationOptions(Section):
         "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
     )
     correlation_time: float = option(
-        0.0, "s", "correlation time of these errors in records of corrections and waves; 0: independent", ge=0
+        0.0, "s", "correlation time of these errors in records of corrections and incident waves; 0: independent", ge=0
     )
     correction_length: float = option(0.0, "m", "correlation length of corrections; 0: as `length`", ge=0)
     correction_every: Duration = option(86400.0, "s", "time between records of corrections")
@@ -68,7 +68,7 @@ class BaseAssimilationOptions(Section):
 
 if TYPE_CHECKING:
 
-    class AssimilationOptions(BaseAssimilationOptions):
+    class AssimilationOptions(BaseAssimilationOptions):  # with the keys sigma_..., which `create_model` adds below
         def __getattr__(self, name: str) -> float: ...
 
 else:

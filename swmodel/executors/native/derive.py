@@ -123,7 +123,7 @@ def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol],
     """The operands of a node, each with a function that multiplies a Symbol by the derivative with respect to it."""
     value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
     derivatives = OPERATIONS[node.op].derivatives
-    assert derivatives is not None  # Operations without derivatives appear only after differentiation.
+    assert derivatives is not None  # as in all nodes before differentiation, except conditions, which are not active
     yield from zip(node.args, derivatives(SYMBOL_NAMESPACE, node.value, value, *operands), strict=True)
 
 

@@ -15,7 +15,7 @@ using Marks = std::vector<std::uint8_t>;
 constexpr std::uint64_t EACH_BYTE = 0x0101010101010101;  // 1 in each of eight bytes
 enum GroupKind : std::uint8_t { SMOOTH, BREAKING, UNCHANGED };
 
-// `mark_row` of sweep.h.
+// The type of `mark_row` in sweep.h.
 using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
 
 // A block and the halo of its thickness, the strips `west` to `north`. Static fields and flags have `static_halo` rows around
@@ -65,8 +65,8 @@ struct DryingFlags {
     for (Index i = -halo; i < nx + halo; ++i) eta[i] = row[i] - depth_row[i];
   }
 
-  // For each group of the block and its halo: whether a cell within reach in its row breaks or is thin, and whether all its water is
-  // too thin to flow; for each row, whether it has cells that break or are thin.
+  // For each group of the block and its halo: whether waves break or water is thin within `halo` cells of it in its row, and whether
+  // all its water is too thin to flow; for each row, whether waves break or water is thin anywhere in it.
   struct BlockMarks {
     Marks near_breaking, all_closed, has_breaking;
   };
@@ -91,7 +91,7 @@ struct DryingFlags {
     }
   }
 
-  // Records that a group has cells that break or are thin.
+  // Marks the groups of row r within `halo` cells of the breaking or thin water in group g.
   void mark_groups_near(Index r, Index g, const Marks& marks, BlockMarks& found) const {
     const auto is_breaking = [&](Index n) { return marks[g * GROUP_COLUMNS + n] & BREAKING_OR_THIN; };
     Index first = 0, last = GROUP_COLUMNS - 1;
@@ -103,7 +103,7 @@ struct DryingFlags {
     found.has_breaking[r + halo] = 1;
   }
 
-  // BREAKING for groups within halo rows and columns of a cell that breaks or is thin, SMOOTH for the others.
+  // BREAKING for groups within `halo` rows and columns of breaking or thin water, SMOOTH for the others.
   Marks groups_near_breaking(const BlockMarks& found) const {
     const Index n = groups();
     Marks kinds(static_rows * n, SMOOTH);
@@ -117,7 +117,8 @@ struct DryingFlags {
     return kinds;
   }
 
-  // Whether a row of a group does not change and did not change before, because no water around it flows.
+  // Whether a row of a group does not change and did not change before, because no water around it flows. Its velocities,
+  // fields 1 and 2, must be zero.
   bool is_unchanged(Index r, Index g, const Marks& all_closed) const {
     for (Index s = r; s <= r + 2 * halo; ++s) {
       for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups() - 1); ++k) {
@@ -146,12 +147,12 @@ struct DryingFlags {
     Marks rows(n, 0);
     std::uint8_t* const __restrict needed = rows.data();  // how many rows from here to the south the pass computes
     for (Index f = static_rows; f-- > 0;) {
-      const std::uint8_t *const here = &kinds[f * n], *const below = &land_flags[f * n];
+      const std::uint8_t *const here = &kinds[f * n], *const land = &land_flags[f * n];
       std::uint8_t* const __restrict to = &out[f * n];
       for (Index g = 0; g < n; ++g) {
         const bool is_own = here[g] == kind;
         needed[g] = is_own ? warmup_rows + 1 : needed[g] - (needed[g] > 0);
-        const std::uint8_t flag = below[g] > min_flag ? below[g] : min_flag;
+        const std::uint8_t flag = land[g] > min_flag ? land[g] : min_flag;
         to[g] = (flag == SKIPPED) | !needed[g] ? std::uint8_t(SKIPPED) : std::uint8_t(flag + (is_own ? 0 : UNWRITTEN));
       }
     }
@@ -161,8 +162,9 @@ struct DryingFlags {
 // Flags [2, rows, groups] for the pass over breaking or thin water, and for the pass over the smooth sea: a group belongs to the first
 // if waves break or water is thin within `halo` cells. Each pass skips what the other writes, except rows that it needs. With
 // `skip_unchanged` both skip groups that a step does not change.
-// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; mask_bits; flags; limits (thickness of thin water, m,
-// relative bend of breaking water, thickness that closes faces, m); numbers of the fields h, u, v, ... now and in the memory [n, 3].
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent (ny, nx); depth; mask_bits; flags of land; limits (thickness of
+// thin water, m; bend of the sea level relative to the thickness, where waves break; thickness that closes faces, m); histories
+// [n, 3], the numbers of the fields h, u, v, ... now and in both states of the stepper's memory.
 template <class T>
 ffi::Error compute_drying_flags(Arguments& args) {
   DryingFlags<T> block{};

@@ -38,29 +38,36 @@ def make_replace_statics(indices: tuple[int, ...], transport: Transport):
 class NativeExecutor(JaxExecutor):
     """The step in C++, generated from the dynamics: on CPUs, for every stepper and transport.
 
-    User-defined terms must be traceable on Symbols and have no parameters. Static fields have packed masks and the halo
-    of a sweep.
+    User-defined terms must be traceable on Symbols and have no parameters. The attribute `static` is a StaticInputs,
+    whose fields have the halo that a sweep needs.
 
     Args:
-        steps_per_sweep: steps in one pass over memory; None: that of `generated_step.choose_steps_per_sweep`.
+        steps_per_sweep: steps in one pass over memory; None: the result of `generated_step.choose_steps_per_sweep`.
         threads: see `generated_step.GeneratedStep`.
+
+    Raises:
+        ValueError: a block has fewer rows or columns than the halo of a sweep.
+        ImportError: the foreign calls are missing (`generated_step.register`).
     """
 
     name = "native"
 
     def __init__(self, setup: Setup, transport: Transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
         register()
-        scheme, method, smallest = setup.scheme, setup.method, transport.min_block_shape
+        scheme, method, min_block_shape = setup.scheme, setup.method, transport.min_block_shape
         if steps_per_sweep is None:
-            size = setup.dtype.itemsize
-            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.halo_width, method, size, scheme.drying)
+            itemsize = setup.dtype.itemsize
+            steps_per_sweep = choose_steps_per_sweep(
+                min_block_shape, scheme.halo_width, method, itemsize, scheme.drying
+            )
         reach = scheme.halo_width * steps_per_sweep
-        if reach > min(smallest):
+        if reach > min(min_block_shape):
             raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
         generated_step = GeneratedStep(scheme, method, scheme.static_halo_of(steps_per_sweep), steps_per_sweep, threads)
         self.set_step_and_loop(setup, transport, generated_step, NativeCalls)
 
     def set_step_and_loop(self, setup: Setup, transport: Transport, generated_step: GeneratedStep, calls_class):
+        """Use this step, whose foreign calls `calls_class` makes: NativeCalls or a subclass. Constructors call it."""
         self.generated_step, self._setup, self.transport = generated_step, setup, transport
         self._static_halos = generated_step.static_halo, generated_step.row_padding(request_of(setup).step_code)
         super().__init__(setup, transport, self._make_static(), (make_loop, calls_class, generated_step))
@@ -92,7 +99,7 @@ class NativeExecutor(JaxExecutor):
             self.static = replace(self.static, statics=program(self.static.statics, values))
 
     def _make_static(self, varying=None):
-        """`static_of` the blocks of this process; `varying` as in `replace_params`, None: coefficients at the start."""
+        """`static_of` for the blocks of this process; `varying` as in `replace_params`, None: coefficients at start."""
         setup, generated_step, halo = self._setup, self.generated_step, self.generated_step.static_halo
 
         def static(block):

@@ -1,7 +1,7 @@
 """The operations of a graph: their values, C++ and derivatives.
 
-`xp` provides the functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k is the Coefficient
-of an operation, or None.
+`xp` provides the functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k belongs to the
+Coefficient of an operation: its value in `value`, the Coefficient itself in `derivatives`, None if there is none.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 
 class Operation(NamedTuple):
-    """The properties of an operation."""
+    """How an operation is computed, written in C++ and differentiated."""
 
     value: Callable  # function (xp, k, *operands) -> value
     #: C++ with functions of vector.h or device_functions.h; {0}, {1}, ... are the operands, {k} is k; "": call the
     #: function of the same name.
     cpp: str = ""
     #: Function (xp, k, value, *operands) -> [for each operand: function that multiplies an adjoint or tangent b by the
-    #: derivative with respect to it]; None: the operation appears only after differentiation.
+    #: derivative with respect to it]; None: a condition, or an operation that appears only after differentiation.
     derivatives: Callable | None = None
     commutes: bool = False  # the order of the first two operands does not matter
     condition: bool = False  # its value is a condition, which only `select` reads
@@ -26,7 +26,10 @@ class Operation(NamedTuple):
 
 
 def max_derivative(xp, x, y):
-    """The derivative of max(x, y) with respect to x, times b: 1 where x > y, 1/2 where they are equal, as in JAX."""
+    """The function that multiplies b by the derivative of max(x, y) with respect to x; for min(x, y), exchange x and y.
+
+    The derivative is 1 where x > y, 1/2 where they are equal, as in JAX, and 0 elsewhere.
+    """
     return lambda b: xp.where(x > y, b, xp.where(x == y, 0.5 * b, 0.0))
 
 
@@ -87,7 +90,7 @@ OPERATIONS = FUNCTIONS | {
         lambda xp, k, condition, a, c: xp.where(condition, a, c),
         "({0} != 0) ? {1} : {2}",
         lambda xp, k, y, condition, a, c: [
-            lambda b: b,
+            lambda b: b,  # never called, because a condition has no derivative
             lambda b: xp.where(condition, b, 0.0),
             lambda b: xp.where(condition, 0.0, b),
         ],

@@ -137,8 +137,8 @@ class DryingTerms:
         new, P = h + dt * c(F[0]), c(T.P)
         c(level)[...] = blend(c(level), new, self.breaking_fraction)
         P[...] = T.physics.gravity * (c(level) - T.domain.depth)
-        for head in T.heads:
-            P += head([level, *x[1:]])
+        for potential in T.potentials:
+            P += potential([level, *x[1:]])
         for k, (axis, per) in enumerate(zip(AXES, (T.sizes.inverse_dx, T.sizes.inverse_dy), strict=True)):
             now, damping, thickness = before[k], self.damping[k], (new + neighbour(new, 1, axis)) / 2
             divisor = np.maximum(thickness, MIN_DIVISOR * self.drying_thickness)

@@ -157,7 +157,7 @@ def tide(T):
     lon, lat = np.radians(centres.lon), np.radians(centres.lat)
     tides = constituents_at(options.constituents, domain.config.time.start, options.nodal)
 
-    def head(x):
+    def potential(x):
         level = T.work
         shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
         level[...] = 0
@@ -168,7 +168,7 @@ def tide(T):
         level *= -T.physics.gravity * options.factor * ramp(options.ramp, T.time)
         return level
 
-    return head
+    return potential
 
 
 def ramp(length, time):

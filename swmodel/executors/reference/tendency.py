@@ -29,18 +29,20 @@ TERMS = forces.TERMS | friction.TERMS | closures.TERMS
 class Tendency:
     """A function that writes dx/dt into F and fills the padding of x.
 
-    Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], the start of the step and the time
-    since then, s.
+    Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2] (`PeriodicDomain`), the start of the step
+    and the time since then, s. It also sets velocities on the faces of open boundaries in x to zero and, with drying,
+    changes h, u and v in x (`DryingTerms.set_flow`).
 
     Attributes:
         step_start, time: start of the step, and time of this tendency, s.
         freshwater: the part of dh/dt by rain, evaporation and rivers, m s-1.
         gfb_step: x at the start of a step of `gfb`, and the length of the step, s.
         drying: the terms of a run with drying, else None.
-        heads: functions of x that return potentials of forces, m2 s-2.
+        potentials: functions of x that return the potentials of forces, m2 s-2, [R, C].
         tracer_steps: functions that write the rates of tracers that are stored as concentrations.
-        U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
-        slip: factor of the stress at each boundary corner: 0 for free slip, 2 for no slip, 0 at open boundaries.
+        U, V, P, q: transports, m2 s-1, Bernoulli function, m2 s-2, and potential vorticity, m-1 s-1, padded.
+        slip: factor of vorticity and stress at each boundary corner: 2 for no slip, 0 for free slip, at open boundaries
+            and at barriers.
         padded, work: arrays for intermediate results, [R+2, C+2] and [R, C].
     """
 
@@ -53,7 +55,7 @@ class Tendency:
         self.work = np.zeros_like(c(self.U))
         self.step_start = self.time = 0.0
         self.freshwater = 0.0
-        self.heads: list[Callable] = []
+        self.potentials: list[Callable] = []
         self.tracer_steps: list[Callable] = []
         added: list[Callable] = []
         self.drying = DryingTerms(self) if domain.scheme.drying else None
@@ -65,13 +67,15 @@ class Tendency:
             elif not (term.boundary_flux or term.barrier_flux or (self.drying and term.damping)):
                 if term.name not in functions:
                     raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
-                (self.heads if term.bernoulli_potential else added).append(functions[term.name](self))
-        drying, sides = self.drying, [self.open_boundaries] if domain.open_boundaries.faces else []
+                (self.potentials if term.bernoulli_potential else added).append(functions[term.name](self))
+        drying, face_transports = self.drying, [self.open_boundaries] if domain.open_boundaries.faces else []
         self.barriers = Barriers(self) if domain.scheme.barrier_terms else None
-        sides += [self.barriers.add_transport] if self.barriers else []
+        face_transports += [self.barriers.add_transport] if self.barriers else []
         self.terms = [
             *([self.barriers.take_velocities] if self.barriers else []),
-            *([drying.set_flow, *sides, drying.limit_outflow] if drying else [self.transports, *sides]),
+            *([drying.set_flow] if drying else [self.transports]),
+            *face_transports,
+            *([drying.limit_outflow] if drying else []),
             self.continuity,
             self.pressure,
             self.potential_vorticity,
@@ -125,7 +129,7 @@ class Tendency:
         Fh += difference(s(V), c(V), sizes.outflow_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + K + heads, with drying K alone; du/dt = - d_x P, dv/dt = - d_y P."""
+        """P = g (h - H) + K + potentials, with drying K alone; du/dt = - d_x P, dv/dt = - d_y P."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
         if self.domain.config.scheme.vorticity_flux in weno.STENCIL_POINTS:
@@ -134,8 +138,8 @@ class Tendency:
             self.kinetic_energy(u, v, P)
         if not self.drying:
             P += difference(c(h), self.domain.depth, self.physics.gravity, out=self.work)
-            for head in self.heads:
-                P += head(x)
+            for potential in self.potentials:
+                P += potential(x)
         wrap(self.P)
         difference(P, e(self.P), sizes.inverse_dx, out=c(F[1]))
         difference(P, n(self.P), sizes.inverse_dy, out=c(F[2]))
@@ -157,15 +161,15 @@ class Tendency:
         P *= 0.25
 
     def replace_pressure(self, x, h, F):
-        """Replace the pressure gradient (g h and heads) of x in F by that of another thickness h, padded."""
+        """Replace the gradient of g h and of the potentials of x in F by that of another thickness h, padded."""
         if self.drying:
             self.drying.accelerate(x, h, F)
             return self.barriers.accelerate(h, F) if self.barriers else None
         change, sizes = c(self.P), self.sizes
         change[...] = self.physics.gravity * (c(h) - c(x[0]))
-        for head in self.heads:
-            change -= head(x)
-            change += head([h, *x[1:]])
+        for potential in self.potentials:
+            change -= potential(x)
+            change += potential([h, *x[1:]])
         wrap(self.P)
         slopes = (
             difference(change, e(self.P), sizes.inverse_dx, out=self.work),
@@ -178,15 +182,15 @@ class Tendency:
             self.barriers.accelerate(h, F)
 
     def step_tracers(self, x, middle, F, dt):
-        """Write into F the rates, over a step from x, of tracers that are stored as concentrations.
+        """Write into F the rates, over a step of dt seconds from x, of tracers that are stored as concentrations.
 
-        F[0] must contain dh/dt over the step; `middle` is x at mid-step.
+        F[0] must contain dh/dt over the step; `middle` is x at mid-step, padded like x and F.
         """
         for write in self.tracer_steps:
             write(x, middle, F, dt)
 
     def potential_vorticity(self, x, F):
-        """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""
+        """q = (f + zeta) / h_q, zeta = slip (d_x v - d_y u cos), h_q the mean thickness of the wet cells around."""
         h, u, v = x[:3]
         q, h_q, boundary, sizes = self.q, self.padded, self.domain.boundary_corners, self.sizes
         zeta = difference(e(v), c(v), sizes.circulation_x, out=c(q))

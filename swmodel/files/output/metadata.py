@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ...config.options.model import Config
     from ...parallel.transport.transport import Transport
 
-#: Dimensions (y, x) of each location, and its name in SGRID; nodes are x_f and y_f, the east and north faces.
+#: Dimensions (y, x) of each location, and its name in SGRID, which calls cells faces, and corners nodes. East faces of
+#: cells have the dimension x_f, north faces y_f.
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 SGRID_LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
 
@@ -113,7 +114,10 @@ def history_line(command_line: str) -> str:
 
 
 def title_and_references(config: Config) -> tuple[str, str]:
-    """The title and references in a case's docstring; for data that a run changes, the title names the keys."""
+    """The title and references from the docstring of the case.
+
+    If the configuration replaces the data or options of the case, the title names their keys instead.
+    """
     paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
         paragraph.partition(":")[2].strip() for paragraph in paragraphs if paragraph.startswith("Reference")
@@ -144,7 +148,7 @@ def time_attributes(time) -> dict[str, str]:
 def define_variable(
     dataset, name: str, dimensions, attrs: dict, values=None, datatype="f8", fill_value=False, **storage
 ):
-    """Define a variable of a netCDF4.Dataset and write its `values`, unless they are None.
+    """Define a variable of a netCDF4.Dataset, write its `values` unless they are None, and return it.
 
     `fill_value`: the value of missing entries; False: there is none, because all values will be written.
     """
@@ -199,6 +203,7 @@ def define_time(
 
 
 def define_bounds(dataset, name: str, values=None) -> None:
+    """Define the bounds of the coordinate `name`, and write their `values` [n, 2] unless they are None."""
     if BOUNDS_DIMENSION not in dataset.dimensions:
         dataset.createDimension(BOUNDS_DIMENSION, 2)
     dataset[name].bounds = f"{name}_bounds"
@@ -206,7 +211,7 @@ def define_bounds(dataset, name: str, values=None) -> None:
 
 
 def define_checksums(dataset) -> None:
-    """Define the variable with the checksums of each record, after all other variables."""
+    """Define the variable with the checksums of each record; all other variables must already be defined."""
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
     n_checksums = len(names) + 1  # the last one is the checksum of the others
     dataset.createDimension(checksums.DIMENSION, n_checksums)

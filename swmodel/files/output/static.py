@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...ocean.coordinates import has_rotated_axes, is_spherical, metrics, points
+from ...ocean.coordinates import axis_angle_from, has_rotated_axes, is_spherical, metrics, points
 from ...ocean.elements import array_of, index_of
 from ...ocean.masks import fractions_around
 from ...ocean.patch import Patch
@@ -167,10 +167,11 @@ def static_fields(config: Config) -> dict[str, Variable]:
 
 def geographic_coordinate(grid, name: str, rows, columns) -> np.ndarray:
     """The field `name` of GEOGRAPHIC_VARIABLES at its points [rows, columns], degrees."""
-    positions = points(grid, GEOGRAPHIC_VARIABLES[name].location, rows, columns)
+    location = GEOGRAPHIC_VARIABLES[name].location
     if name == ANGLE_NAME:
-        cosine, sine = positions.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
+        cosine, sine = axis_angle_from(grid, None, location, rows, columns)
         return np.degrees(np.arctan2(sine, cosine))
+    positions = points(grid, location, rows, columns)
     return positions.lon if name.startswith("lon") else positions.lat
 
 

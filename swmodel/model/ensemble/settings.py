@@ -160,7 +160,7 @@ def friction_problems(setup: Setup) -> Iterator[str]:
     viscosity = extremes.max_abs("viscosity") * factors[member]
     added_viscosity = {"viscosity": viscosity - extremes.max_abs("viscosity")}
     rate = TERMS["viscosity"].rate
-    assert rate is not None
+    assert rate is not None  # viscosity always has a rate
     added_rate = rate(added_viscosity, *(extremes.ranges[name][0] for name in ("dx", "dy")))
     extremes.ranges["friction_rate"] = (0.0, extremes.max_abs("friction_rate") + added_rate)
     largest, _ = max_stable_dt(config, extremes)

@@ -49,8 +49,8 @@ class EquilibriumTide(NamedTuple):
         return self.amplitude * self.elastic_factor
 
 
-#: The names of EQUILIBRIUM.
 PotentialConstituent: TypeAlias = Literal["M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "SSA"]
+#: The equilibrium tide of each PotentialConstituent.
 EQUILIBRIUM = {
     "M2": EquilibriumTide(0.242334, 0.693),
     "S2": EquilibriumTide(0.112743, 0.693),

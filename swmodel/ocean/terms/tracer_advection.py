@@ -1,17 +1,19 @@
 """Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
-The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K = kappa h
-length/distance, and s is the outward sum over the faces of a cell of area A. Because A h' = A h - dt s(U),
+The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K is kappa h times the
+length of a face over the distance between its two centres, and s is the outward sum over the faces of a cell of area A.
+Because A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   becomes   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
 So a constant stays the same to the bit. c_f is the upwind c at the start of the step. With `advection = "weno5"` a
 fraction of the correction to fifth order, linear in c in the middle of the step, is added; Zalesak's fractions keep c'
-between the extremes of c in the 3 x 3 cells around, to the bit. The inflow in a step plus K dt must be less than the
+between the extremes of c in the 3 x 3 cells around it, to the bit. The inflow in a step plus K dt must be less than the
 water in the cell.
 
-Differences across closed faces and open boundaries count as zero. So the order falls near coasts, and inflow through an
-open boundary has the concentration of the cell inside. Derivatives are exact, except where a limit starts to act.
+Differences across closed faces and open boundaries count as zero. So the order falls near coasts and open boundaries,
+and inflow through an open boundary has the concentration of the cell inside. Derivatives are exact, except where a
+limit starts to act.
 
 References: Zalesak (1979); Wicker and Skamarock (2002) for the reconstruction.
 """
@@ -62,9 +64,13 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
 
 
 def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool, source=None) -> Patch:
-    """dc/dt over a step, s-1, from `c` in its middle. Without a step (None) there are no limits.
+    """dc/dt at centres over a WholeStep, s-1, from `c` in its middle. Without a step (None) there are no limits.
 
-    `source` is a source of the content c h, m s-1; None: there is none.
+    Args:
+        name: name of the tracer in `step.step_start`.
+        kappa: diffusivity, m2 s-1; None: there is none.
+        high_order: whether the correction to fifth order is added.
+        source: a source of the content c h, m s-1; None: there is none.
     """
     grid, axes, c_start = flow.grid, axis_faces(flow, kappa), c if step is None else step.step_start[name]
     net_inflow = upwind_gain(axes, c_start)
@@ -131,18 +137,18 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 
 
 def limit_fluxes(axes, fluxes, max_gain: Patch, max_loss: Patch) -> list[Patch]:
-    """The `fluxes` times factors with which no cell gains more than `max_gain` or loses more than `max_loss`.
+    """The `fluxes` times factors with which no cell gains more than `max_gain` or loses more than `max_loss`, m3 s-1.
 
     Either bound may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep
     water.
     """
     positive = [maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]
-    at_near_face = [
+    at_west_or_south_face = [
         (axis.neighbour(p, -1), axis.neighbour(n, -1)) for axis, p, n in zip(axes, positive, negative, strict=True)
     ]
-    gain = (at_near_face[0][0] + negative[0]) + (at_near_face[1][0] + negative[1])
-    loss = (at_near_face[0][1] + positive[0]) + (at_near_face[1][1] + positive[1])
+    gain = (at_west_or_south_face[0][0] + negative[0]) + (at_west_or_south_face[1][0] + negative[1])
+    loss = (at_west_or_south_face[0][1] + positive[0]) + (at_west_or_south_face[1][1] + positive[1])
     max_gain, max_loss = maximum(max_gain, 0.0), maximum(max_loss, 0.0)
     gain_factor = (max_gain + MIN_FLUX) / (maximum(gain, max_gain) + MIN_FLUX)
     loss_factor = (max_loss + MIN_FLUX) / (maximum(loss, max_loss) + MIN_FLUX)

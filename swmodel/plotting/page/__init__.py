@@ -12,10 +12,10 @@ from pathlib import Path
 
 import netCDF4
 
-from ...files.draft import atomic_write
 from ...files.run_folder import CONFIG, is_run_folder
 from ..dataset import PlotError, field_names, find_record, open_data
 from ..derived import choose_fields, derivable_fields, has_records
+from ..files import write_output
 from ..info import examine_run_files, find_records_file, list_facts
 from ..titles import run_name
 from .content import (
@@ -68,7 +68,7 @@ def view(path, fields=None, output=None) -> Path:
             ),
         }
     target = Path(output) if output else file.with_name("view.html" if is_run_folder(path) else f"{file.stem}.html")
-    with atomic_write(target) as draft:
+    with write_output(target) as draft:
         draft.write_text(fill_template(content, texts), encoding="utf-8")
     return target
 

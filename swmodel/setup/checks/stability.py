@@ -36,7 +36,7 @@ DT_SAFETY_FACTOR = 0.6
 
 #: A time step written with at most this many characters is preferred to a longer one if the number of steps increases
 #: by at most this fraction.
-MAX_PREFERRED_DIGITS, MAX_STEP_INCREASE = 8, 0.1
+MAX_PREFERRED_CHARACTERS, MAX_STEP_INCREASE = 8, 0.1
 
 #: Largest number of time steps that are tried, and significant digits of a time step that need not divide an interval.
 MAX_CANDIDATES, DT_DIGITS = 10_000, 3
@@ -47,7 +47,7 @@ TICK_SECONDS = 1e-6
 #: The number of a step at which the stepper has its full memory.
 STEP_AFTER_START = 9
 
-#: Growth per step that is ignored: round-off of double roots, and growth too slow to matter in any run.
+#: Growth per step that is ignored: round-off of double roots, and growth by at most a factor e in a million steps.
 GROWTH_TOLERANCE = 1e-6
 
 
@@ -72,7 +72,7 @@ ModeState = state_type(("h", "u"))
 
 
 def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
-    """Largest modulus of the eigenvalues of one step, for an array of time steps, s."""
+    """Largest modulus of the eigenvalues of one step, for each of an array of time steps, s."""
     dt = np.asarray(dt, dtype=float)
     size = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
     unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
@@ -91,7 +91,7 @@ def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
 
 @lru_cache(maxsize=1024, typed=True)  # a Multistep and a RungeKutta with the same numbers are equal
 def stability_limit(mode: Mode, method: Method) -> float:
-    """The largest dt such that all shorter ones are stable, s, for a Mode of size 1 s-1."""
+    """The largest dt, at most 4 s, such that all shorter ones are stable for a Mode of size 1 s-1."""
     low, high = 0.0, 4.0
     for n_intervals in (200, *[20] * 7):
         step = (high - low) / n_intervals
@@ -149,10 +149,10 @@ def max_stable_dt(config: Config, extremes) -> tuple[float, str]:
 def dt_of_waves(config: Config, extremes) -> float:
     """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or
 
-        dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
+        dt = cfl / ((speed + sqrt(g h)) sqrt(1/dx² + 1/dy²))
 
-    if `time.cfl` is set. |u| is the speed from the largest |u| and the largest |v|, h the largest thickness, dx and dy
-    the smallest sizes of wet cells. The time step is infinite if all h are 0.
+    if `time.cfl` is set, with the speed of a current of the largest |u| and the largest |v|, the largest thickness h
+    and the smallest sizes dx and dy of wet cells. This dt is infinite if all h, u and v are 0.
     """
     if config.time.cfl is None:
         return DT_SAFETY_FACTOR * max_stable_dt(config, extremes)[0]
@@ -163,7 +163,7 @@ def dt_of_waves(config: Config, extremes) -> float:
 
 
 def dt_from_state(config: Config, extremes) -> float:
-    """`dt_of_waves`, but at most half the limit of slower processes and 0.8 of that of open boundaries, s."""
+    """`dt_of_waves`, but at most half the limit of damping and rotation and 0.8 of that of open boundaries, s."""
     rate, dt = fastest_rates(config, extremes), dt_of_waves(config, extremes)
     damping = -rate.friction - rate.drag
     radiation_limit = stable_dt_of_modes(config.time, Mode(0, damping - rate.radiation))
@@ -175,9 +175,9 @@ def dt_from_state(config: Config, extremes) -> float:
 def automatic_dt(config: Config, extremes) -> float:
     """The time step of `dt_from_state`, rounded down to a round number, s.
 
-    It divides the intervals between records and the length of a run in days. If their common divisor is shorter than
-    the time step, the time step divides only `output.every`. If this is also shorter, or not set, the time step has
-    DT_DIGITS significant digits.
+    It divides the intervals between records, spectra and restart files, and `run.days`. If their common divisor is
+    shorter than the time step, the time step divides only `output.every`. If this is also shorter, or not set, the time
+    step has DT_DIGITS significant digits.
     """
     dt, output = dt_from_state(config, extremes), config.output
     if not 0 < dt < math.inf:
@@ -196,15 +196,16 @@ def automatic_dt(config: Config, extremes) -> float:
 def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
     """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
-    It is the longest time step whose multiples have no rounding error over `records` records, or a slightly shorter one
-    with few digits. Times in files are such multiples, and programs show an error in the last bit as a nanosecond.
+    It is the longest time step whose multiples have no rounding error at the times of `records` records, or a slightly
+    shorter one with few digits; if all that are tried have errors, the longest. Times in files are such multiples, and
+    programs that convert them to dates would show a rounding error as a nanosecond.
     """
 
     def is_exact(steps: int) -> bool:
         return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
 
     def preference(steps: int) -> tuple[bool, int]:
-        return len(repr(every / steps)) > MAX_PREFERRED_DIGITS, steps
+        return len(repr(every / steps)) > MAX_PREFERRED_CHARACTERS, steps
 
     min_steps = math.ceil(every / dt)
     max_steps = max(min_steps, min(min_steps + MAX_CANDIDATES, int(min_steps * (1 + MAX_STEP_INCREASE))))
@@ -214,9 +215,9 @@ def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
 
 
 def stable_dt_of_modes(time, *modes: Mode) -> float:
-    """The largest time step with which all of these modes are stable, s; infinite if all rates are zero.
+    """The largest time step with which all of these modes are stable, s; `time` is the section [time].
 
-    Zero if a rate is not finite, as in a state that blows up.
+    It is infinite if all rates are zero, and zero if a rate is not finite, as in a state that blows up.
     """
     if not np.isfinite([mode.size for mode in modes]).all():
         return 0.0
