@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     __version__: str
 
 #: Public names and their modules, which are imported at first use. `import swmodel` imports neither JAX nor MPI,
-#: because the environment of a rank must be prepared before.
+#: because the environment of a rank must be prepared first.
 EXPORTS = {
     "Case": ".config.options.case",
     "option": ".ocean.option",

@@ -1,7 +1,7 @@
 """The errors that users can meet, and the exit code of the program for each of them.
 
 Exit codes: 0 success, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 failed
-verification test, 70 internal error, 75 stopped early.
+verification test, 70 internal error, 75 stopped early, 141 standard output closed (`parallel.streams`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXIT_STOPPED = 75
 
 #: Limits of a message: characters in a line, characters of a quoted value, and number of lines.
 MAX_LINE_LENGTH, MAX_QUOTE_LENGTH, MAX_MESSAGE_LINES = 1000, 200, 20
-#: Longest note about omitted characters, in characters.
+#: Texts that exceed a limit by no more than this many characters, the length of the note about it, stay whole.
 OMISSION_NOTE_LENGTH = 40
 
 
@@ -56,7 +56,7 @@ class SetupError(Exception):
 
 
 class NumericalError(Exception):
-    """The solution blew up. Raised on all processes together."""
+    """The solution blew up, derivatives are wrong, or a cost did not decrease. Raised on all processes together."""
 
     exit_code = 4
 

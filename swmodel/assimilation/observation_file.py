@@ -72,7 +72,7 @@ def load_columns(path, config: Config) -> tuple[dict[str, np.ma.MaskedArray], np
     """The variables of an observation file in SI units, and the problems found in the file.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of the usable variables, where x and y are in the units of
+        {name: float64 values [obs], masked where missing} of the usable variables, where x and y are positions along
         the grid's axes, and time is in s since the start of the run; the platforms as text [obs], or None; one message
         for each problem.
     """
@@ -91,7 +91,7 @@ def dataset_of_table(path):
     """The Dataset of a text table, in which `time` is a date in UTC, and an empty cell is a missing value.
 
     The name of a column may be followed by its units, as in "eta (m)". UsageError: two columns have the same name, or a
-    cell cannot be read; the message names the row.
+    cell cannot be read; the message names the row. FilesError: the file cannot be read.
     """
     import xarray
 
@@ -235,9 +235,9 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
 
 
 def read_platform(data, dims: tuple) -> np.ndarray | None:
-    """The platform of each observation as text [obs], or None if the file does not name platforms.
+    """The platform of each observation as text [obs]; None without a variable `platform` of one dimension.
 
-    UnusableVariable: the variable `platform` has one dimension, which is not that of the observations.
+    UnusableVariable: this dimension is not that of the observations.
     """
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None

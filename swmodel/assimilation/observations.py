@@ -24,8 +24,8 @@ class Observations(NamedTuple):
 
     quantity: np.ndarray  # index of the quantity in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
-    x: np.ndarray  # m, or on a sphere longitude
-    y: np.ndarray  # m, or latitude
+    x: np.ndarray  # position along the x axis of the grid, m, or degrees on a sphere
+    y: np.ndarray  # position along the y axis
     value: np.ndarray  # m or m s-1; NaN: no value yet
     error: np.ndarray  # standard deviation of the value's error
     platform: np.ndarray  # text, "" if unknown
@@ -103,7 +103,10 @@ def write_observations(path, observations: Observations, config: Config, command
 
 
 def file_rows(observations: Observations) -> np.ndarray:
-    """The row of each datum in the file: adjacent data of the same time, position and platform share a row."""
+    """The row of each datum in the file.
+
+    Adjacent data of the same time, position and platform share a row if their quantities are in the order eta, u, v.
+    """
     same_row = np.diff(observations.quantity.astype(np.int64)) > 0
     for field in (observations.time, observations.x, observations.y, observations.platform):
         same_row &= field[1:] == field[:-1]

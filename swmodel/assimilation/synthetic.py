@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import UsageError, translate_os_errors
 from ..files.journal import recover
 from ..files.store.dataset import open_netcdf_or_zarr
-from ..ocean.coordinates import cells_containing, edges, is_spherical, metres_per_unit
+from ..ocean.coordinates import cells_containing, edges, is_spherical, metres_per_unit, to_grid_axes
+from ..ocean.places import position_in_table
 from ..parallel.worker import NETCDF_LOCK
 from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 from .observations import TIME_TOLERANCE_STEPS, Observations
@@ -75,7 +76,10 @@ def tracks(config: Config, altimeter: Altimeter, seed: int = 0) -> Observations:
 
 
 def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tuple[str, float, int]]:
-    """(name, x at which it enters, +1 northward or -1 southward) of each track that crosses the domain."""
+    """(name, x where it starts, +1 northward or -1 southward) of each track that crosses the domain.
+
+    A northward track starts at the latitude or y of the southern edge, a southward track at that of the northern edge.
+    """
     west, east, south, north = edges(grid)
     length, lean_width = east - west, (mercator_y(grid, north) - mercator_y(grid, south)) * math.tan(lean_angle)
     separation = separation / metres_per_unit(grid, "x", (south + north) / 2)
@@ -100,7 +104,7 @@ def mercator_y(grid, y):
 def moorings(config: Config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
     """Observations, without values, of moorings at the cell centres of a coarse grid of ny x nx over the domain.
 
-    Moorings on land, or without an open face around them, are omitted.
+    Moorings on land are omitted, and those with no wet point of an observed quantity around them.
 
     Args:
         every: time between observations, s; the first is at the start.
@@ -122,9 +126,11 @@ def moorings(config: Config, nx: int, ny: int, every: float, errors: dict[str, f
     names = np.array([f"mooring-{k + 1}" for k in range(wet.sum())])
     end = config.run.steps * config.time.dt
     times = np.arange(math.floor(end / every * (1 + 1e-12)) + 1) * every
-    t, m, q = (axis.ravel() for axis in np.meshgrid(times, np.arange(len(names)), numbers, indexing="ij"))
-    sigma = np.array([errors.get(name, np.nan) for name in OBSERVED_QUANTITIES])[q]
-    return Observations(q.astype(np.int8), t, x[wet][m], y[wet][m], np.full(q.shape, np.nan), sigma, names[m])
+    axes = times, np.arange(len(names)), numbers
+    time, mooring, quantity = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+    error = np.array([errors.get(name, np.nan) for name in OBSERVED_QUANTITIES])[quantity]
+    x, y, value = x[wet][mooring], y[wet][mooring], np.full(quantity.shape, np.nan)
+    return Observations(quantity.astype(np.int8), time, x, y, value, error, names[mooring])
 
 
 def is_over_water(config: Config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -139,7 +145,9 @@ def merge_observations(*parts: Observations) -> Observations:
 
 
 def observe_run(observations: Observations, samples, config: Config, seed: int = 0) -> Observations:
-    """The observations with values from known fields plus noise of the size of their errors, the same on all processes.
+    """The observations with values from known fields plus Gaussian noise, the same on all processes.
+
+    The standard deviation of the noise is the `error` of each observation.
 
     Args:
         samples: the true values [n], as from `ObservationOperator.collect`; or a function (name of the quantity, time
@@ -227,7 +235,8 @@ def make_network(config: Config) -> Observations:
     every = config.assimilation.every_steps * config.time.dt
     if not is_spun_up_twin(config):
         stations = config.output.stations
-        x, y = np.reshape([(s.x, s.y) if s.lon is None else (s.lon, s.lat) for s in stations], (-1, 2)).T
+        positions = [to_grid_axes(config.grid, *position_in_table(config.grid, s, s.name)) for s in stations]
+        x, y = np.reshape(positions, (-1, 2)).T
         times = every * np.arange(config.run.steps // config.assimilation.every_steps + 1)
         t, k = (axis.ravel() for axis in np.meshgrid(times, np.arange(x.size), indexing="ij"))
         value, error = np.full(t.size, np.nan), np.full(t.size, float(case.eta_error))

@@ -24,7 +24,8 @@ class GridFunctions(Bmi):
     `structured_quadrilateral` of longitudes and latitudes. No edge or face crosses a periodic boundary or the boundary
     of the block.
 
-    Methods raise a UsageError if there is no such grid, if z is requested, or if the caller's array has another size.
+    Methods raise a UsageError if there is no such grid, if z is requested, if the caller's array has another size, or
+    if there is no model yet.
     """
 
     simulation: Any

@@ -24,11 +24,11 @@ class Model(VariableFunctions):
         model.update()
 
     Under mpiexec each process has the block of its Simulation, and all processes call each method together. The Model
-    writes no files; use methods of `simulation` for that, such as `write_restart` and `dataset`.
+    writes no files, but `simulation` can, by `write_restart` or `dataset().to_netcdf`.
 
     Args:
         forcings: the inputs among wind_x, wind_y, u10, v10 and air_pressure. They start with the values of the
-            configuration, or with zero if that varies them in time, and keep the values that the caller set last.
+            configuration, or with zero if these vary in time, and keep the values that the caller set last.
 
     Attributes:
         simulation: the `swmodel.Simulation`; a UsageError before `initialize` and after `finalize`.
@@ -64,7 +64,7 @@ class Model(VariableFunctions):
         self._pointers = {}
 
     def update(self) -> None:
-        """Take a time step; a NumericalError if the solution blew up."""
+        """Take a time step; a NumericalError if the solution blew up, at once or later, as in `Simulation.advance`."""
         self._advance(steps=1)
 
     def update_until(self, time: float) -> None:
@@ -91,7 +91,7 @@ class Model(VariableFunctions):
         return 0.0
 
     def get_end_time(self) -> float:
-        """The end time of the configuration, s; the model can be run beyond it."""
+        """The end time of the configuration, s, or 0 if it has none; the model can be run beyond it."""
         return float((self.simulation.config.run.steps or 0) * self.simulation.dt)
 
     def get_time_units(self) -> str:

@@ -26,8 +26,9 @@ class VariableFunctions(GridFunctions):
     """The methods of the interface about variables.
 
     Values are flat arrays of this process's block, with rows from south to north. On land the thickness h is the
-    resting depth, and all other variables are zero. Methods raise a UsageError if there is no such variable, if
-    the variable to set is not an input, or if an array has another size.
+    resting depth, and all other variables that depend on the state are zero. Methods raise a UsageError if there is no
+    model yet or no such variable, if the variable to set is not an input, if an array has another size, or if an index
+    is outside the grid.
     """
 
     _variables_of_run: dict[str, InterfaceVariable]  # by standard name
@@ -122,10 +123,10 @@ class VariableFunctions(GridFunctions):
         return copy_into(dest, self._values(name))
 
     def get_value_ptr(self, name: str) -> np.ndarray:
-        """Memory that holds the current values of a variable after each call; it is read-only unless this is an input.
+        """Memory that holds the current values of a variable after each call; read-only unless this is an input.
 
         The memory is a copy, because JAX owns the state. The model reads what a caller has written into it before the
-        next step, and before it reads or sets other values. Thickness and sea level are the same field, so write only
+        next step, and before reading or setting other values. Thickness and sea level are the same field, so write only
         one of them.
         """
         self._variable(name)

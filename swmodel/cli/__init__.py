@@ -71,7 +71,7 @@ class CommandGroup(click.Group):
 
 
 def report_error(error: BaseException) -> int:
-    """Print the error, unless the reader of stdout has closed it; returns the exit code."""
+    """Print the error, unless the reader has closed stdout; returns the exit code."""
     if isinstance(error, streams.StdoutClosedError):
         return streams.EXIT_STDOUT_CLOSED
     print_error(error)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import UsageError
+from ..parallel.environment import RankInfo, get_rank_info
 from . import options
 from .start import start_task
 
@@ -65,7 +66,8 @@ def assimilate(force, memory, resume, **arguments):
         for name in ("members", "seed"):
             if arguments[name] is not None and method != "letkf":
                 raise UsageError(f"--{name} is an option of letkf; add --method letkf, or leave --{name} out")
-        if config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
+        is_first_rank = (get_rank_info() or RankInfo()).rank == 0
+        if is_first_rank and config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
             click.echo((ASSIMILATION_TEMPLATE + LETKF_TEMPLATE * (method == "letkf")).format(**template_values(config)))
         check_assimilation(config)
         return {"memory": memory, "resume": resume}

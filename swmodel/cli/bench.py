@@ -73,7 +73,7 @@ sweep_options = combine_options(
         "executors",
         metavar="NAME",
         multiple=True,
-        help="Executor to measure, or all; repeatable.  [fastest]",
+        help="Executor to measure, or all; repeatable.  [those of the sweep, or the fastest]",
     ),  # fmt: skip
     click.option("--nproc", type=COUNT_LIST, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
@@ -85,7 +85,7 @@ sweep_options = combine_options(
     output_option("DIR", "Folder for the results."),
     click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished samples are kept."),
     click.option("--force", is_flag=True, help="Replace existing results in the folder."),
-    click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
+    click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor and cores]"),
     click.option(
         "--launcher", metavar="COMMAND", default="", help='Command that starts processes, such as "srun".  [mpiexec]'
     ),

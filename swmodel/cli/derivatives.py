@@ -41,8 +41,10 @@ def check_gradient(memory, file, **arguments):
 
     Exit code 4: a derivative is not exact.
     """
-    arguments["dtype"] = arguments["dtype"] or "float64"
-    if not (arguments["steps"] or arguments["days"]):
+    set_keys = {text.partition("=")[0].strip() for text in arguments["settings"]}
+    if "run.dtype" not in set_keys:
+        arguments["dtype"] = arguments["dtype"] or "float64"
+    if not (arguments["steps"] or arguments["days"] or set_keys & {"run.steps", "run.days"}):
         arguments["steps"] = str(DEFAULT_STEPS)
     arguments["force"] = arguments["force"] or arguments["output"] is None  # replaces the default folder
 
@@ -75,14 +77,14 @@ def sensitivity(of, wrt, mean, memory, **arguments):
     swmodel sensitivity double_gyre --from outputs/double_gyre --of kinetic_energy --wrt eta --days 5
 
     \b
-    QUANTITY is one of          FIELD is one of
+    QUANTITY is, for example,   FIELD is, for example,
       sea_level:X,Y, eta:X,Y      eta, u, v              the initial state
       transport:x=X               depth                  resting depth
       transport:y=Y,from=A,to=B   wind_x, wind_y         wind stress
       kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
-    Positions are in m or, on a sphere, longitudes and latitudes in degrees. Transport is positive eastward (x=) and
+    Positions are in m or, on a sphere (transport:lon=X), in degrees. Transport is positive eastward (x=) and
     northward (y=). The command writes sensitivity.nc and sensitivity.png, which has a panel for each field. With --from
     the derivatives with respect to eta, u and v are taken at that state.
     """

@@ -47,7 +47,7 @@ def overrides_from_options(settings, options) -> list[str]:
 
 
 def reword_for_options(problem: str) -> str:
-    """A message about `-s run.nproc=0` becomes one about `--nproc 0`, the option that the user typed."""
+    """A message about `-s run.nproc=0` becomes one about `--nproc 0`, the option that sets this key."""
     for option, key in KEY_OF_OPTION.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
     for name, keys in PERTURBATION_KEYS.items():
@@ -154,7 +154,7 @@ memory = click.option(
     "--memory",
     type=ParsedType("memory", parse_memory),
     metavar="SIZE",
-    help='Memory that a process may use, such as "4GB".  [half of the free memory]',
+    help='Memory that a process may use, such as "4GB".  [its share of half of the free memory; on GPUs all]',
 )
 #: The options for the exchange of halos and for devices.
 distributed_options = combine_options(

@@ -227,7 +227,7 @@ def view(path, fields, output, open_browser):
 
 
 def has_screen() -> bool:
-    """Whether the user works at a terminal of this machine and can see windows that it opens."""
+    """Whether the user works at a terminal of this machine and can see windows that this program opens."""
     has_display = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
     return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 

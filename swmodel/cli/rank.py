@@ -51,8 +51,9 @@ def worker(directory, command_line, restart, task, options):
 def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
-    Before the computation starts all ranks share their errors: rank 0 reports them, and all ranks end with the same
-    code. A rank that fails later reports its error and ends the other ranks, because they may be waiting for it.
+    A rank that cannot be connected reports its own error. Connected ranks share all errors before the computation
+    starts: rank 0 reports the first one, and all ranks end with the same code. A rank that fails later reports its
+    error and ends the other ranks, because they may be waiting for it.
 
     Args:
         make_spec, load_config: see `start.run_task`.
@@ -111,7 +112,7 @@ def lock_run_folder(stack, spec, quiet, n_ranks=None, n_cores=None):
 
 
 def abort_on_signal(stack, stop, spec, rank=0):
-    """Until the context `stack` ends, let a signal end a non-resumable task at once, whatever it is computing."""
+    """Until the context `stack` ends, let a signal end a non-resumable task after a second, whatever it computes."""
     from ..files.status import write_final_status
     from ..parallel.abort import abort
     from ..parallel.stop import end_after_signal

@@ -21,7 +21,7 @@ MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md),
 
 
 def connect_ranks(rank_info, load_config):
-    """An object with an `allgather` over all ranks: MPI's communicator, or JAX's for the sharded transport.
+    """Connect the ranks; returns an object with `allgather`: MPI's communicator, or KeyValueMessages if sharded.
 
     `load_config` returns the unchecked configuration, or raises an error. A FormattedError, perhaps not on all ranks,
     says why the ranks cannot be connected.
@@ -94,7 +94,7 @@ def local_ranks_and_cores(comm) -> tuple[int, int]:
 
 
 def check_transport(comm, rank_info, run) -> None:
-    """Raise a FormattedError on all ranks if a rank has too few devices, or if messages by MPI do not arrive."""
+    """Raise a FormattedError on all ranks if a rank has too few devices, or if messages by MPI fail."""
     call_collectively(comm, lambda: check_devices(run.devices))
     if run.transport != "sharded":
         exchange_backend = call_collectively(comm, lambda: check_exchange(run.exchange))
@@ -110,7 +110,7 @@ def check_jax() -> None:
 
 
 def check_devices(n_devices: int = 1) -> None:
-    """Raise a SetupError if JAX finds fewer devices, for example because JAX_PLATFORMS names a missing GPU."""
+    """Raise a SetupError if JAX finds fewer than `n_devices`, such as where JAX_PLATFORMS names a missing GPU."""
     check_jax()
     from ..parallel.transport.sharded import provide_devices
 

@@ -46,12 +46,15 @@ def resume(directory, file, settings, quiet, **arguments):
     mpiexec -n 4 swmodel resume outputs/jet
 
     The command drops records after the restart file, and appends new ones to the files of the run. Grid, physics and
-    time step must be as before. The number of processes, the executor and the output intervals may change.
+    time step must be as before. The number of processes, the executor and most output intervals may change.
     """
     overrides = options.overrides_from_options(settings, arguments)
 
     def make_spec(rank_info=None):
-        """The TaskSpec with a complete, checked configuration; only rank 0 examines the restart files."""
+        """The TaskSpec with a complete, checked configuration.
+
+        Rank 0 examines the restart files; the other ranks do so only to read fields from Python.
+        """
         from ..config.loading.load import gather_sources
         from ..errors import FilesError, UsageError
         from ..files import run_folder

@@ -52,7 +52,7 @@ def compute(config: Config, directory, options, report, command_line, watch):
 
 
 def summary(directory) -> str:
-    """A text with the duration of the run and the commands that show its results."""
+    """A text with the files, the duration and the speed of the run, and the command that draws its results."""
     from ..files.status import read_status
     from ..model import progress
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def start_task(task, source, settings, output, force, quiet, task_options=lambda config: {}, check=None, **options):
-    """Start a task in a new folder, then exit with its exit code.
+    """Start a task in its folder, then exit with its exit code.
 
     Args:
         source, settings, output, force, quiet: from the command line.
         task_options: a function of the configuration that returns the options of the task, or raises an error.
-        check: see `make_config`.
+        check: see `make_config`; None: `check_config`, or `check_without_harmonics` for tasks that write no records.
         options: the command-line options in `options.KEY_OF_OPTION`.
     """
     overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
@@ -84,6 +84,7 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
         has_all_options: see `config.loading.load.load`.
 
     Raises:
+        ConfigError: all problems of the configuration, in the words of the command line.
         UsageError: one of `overrides` sets `run.nproc`, but the number of ranks differs.
     """
     from ..config import ConfigError
@@ -95,7 +96,7 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
     try:
         config = merge(sources, has_all_options)
         if rank_info is not None:
-            overrides_nproc = any(text.startswith("run.nproc=") for text in overrides)
+            overrides_nproc = any(text.partition("=")[0].strip() == "run.nproc" for text in overrides)
             if overrides_nproc and config.run.nproc != rank_info.size:
                 raise UsageError(
                     f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave --nproc out"

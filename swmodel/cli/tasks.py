@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: The module of each task. It has two functions, which all processes of a task call together:
+#: The module of each task. It has two functions:
 #:
 #: compute(config, directory, options, report, command_line, watch)
-#:     writes the results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
-#:     with a function whose value changes as long as the task makes progress.
+#:     writes the results into the folder. All processes of the task call it together; `report` receives progress events
+#:     on rank 0. The task calls `watch` once, with a function whose value changes as long as the task makes progress.
 #: summary(directory)
-#:     describes the results in the folder in words.
+#:     describes the results in the folder in words; only the launcher, the only process, or rank 0 calls it.
 TASK_MODULES = {
     "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",
@@ -42,7 +42,7 @@ class TaskSpec(NamedTuple):
     def reproducible(self) -> bool:
         """Whether XLA may use only instructions that give the same bits on every layout.
 
-        Assimilation needs this with the other executors too, because XLA smooths its controls.
+        Assimilation with an executor other than xla always needs this, because XLA smooths its controls even then.
         """
         run = self.config.run
         return run.reproducible or (self.task == "assimilate" and run.executor != "xla")

@@ -83,7 +83,7 @@ def choices(annotation: Any) -> tuple[str, ...]:
 
 
 def format_value(value: Any) -> str:
-    """A value as it is written in TOML."""
+    """A value in a message: as in TOML, but tables, dates and None in words."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -167,7 +167,7 @@ def is_equal(one: float, other: float) -> bool:
 def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start: float, old: float, new: float) -> str:
     """The remark on a domain length that a key has changed, with the key that keeps the length."""
     format_size = "{:.10g} degrees".format if extent.start else format_length
-    n_cells = round(old / key_value) if key == extent.size else 0
+    n_cells = round(old / key_value) if key == extent.size and key_value > 0 else 0
     if n_cells and is_equal(n_cells * key_value, old):
         remedy = f"grid.{extent.cells}={n_cells}"
     else:

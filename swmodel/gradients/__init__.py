@@ -9,8 +9,11 @@ __all__ = ["Problem"]
 
 
 def _import_lazily(name: str) -> Any:
-    """Import `Problem` at first use, so that checks of requests need not import JAX."""
+    """Import `Problem` at first use, so that checks of requests need not import JAX; it needs the environment."""
     if name == "Problem":
+        from ..parallel.environment import get_rank_info, prepare_environment
+
+        prepare_environment(rank_info=get_rank_info())
         from .problem import Problem
 
         return Problem

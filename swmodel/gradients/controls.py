@@ -40,7 +40,8 @@ def scheme_factory(names) -> Callable[[Setup], Scheme]:
 def first_guess(setup: Setup, names, block) -> dict:
     """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector.
 
-    Controls with records in time have the shape [records, ny, nx] or [records].
+    Controls with records in time have the shape [records, ny, nx] or [records]. UsageError: a control that must be a
+    number is a field.
     """
     config, dtype, (rows, columns) = setup.config, setup.dtype, rows_and_columns(block, 0)
 

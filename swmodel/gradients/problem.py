@@ -64,9 +64,10 @@ class Problem:
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: a control does not exist, samples are less than a step apart, or the executor has no derivatives.
-            Methods raise it if the controls have other names, or if J differs between blocks.
-        ConfigError: the configuration contradicts itself, or its fields cannot be used.
+        UsageError: a control does not exist, samples are less than a step apart, or the executor, a moving sea floor or
+            substeps rule out derivatives. Methods raise it if the controls have other names or shapes, if J differs
+            between blocks, or if memory is too small.
+        ConfigError: the configuration contradicts itself, has no length, or its fields cannot be used.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Problem:
         self._plans: dict[TrajectorySweeps, Plan] = {}
 
     def split_into_pieces(self, max_steps: int, after_piece: Callable[..., None]) -> None:
-        """Compute derivatives in pieces, as `TrajectorySweeps.split_into_pieces`; call this before the first one."""
+        """Compute in pieces, as `TrajectorySweeps.split_into_pieces`; call this before the first derivative."""
         for sweeps in (self._sweeps, self._tangent):
             sweeps.split_into_pieces(max_steps, after_piece)
 
@@ -247,9 +248,10 @@ class Problem:
         array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
         if array.shape == self._control_shapes[name]:
             return array
-        if array.size == 1 and name not in self.domain.scheme.initial_fields:
+        is_coefficient = name not in self.domain.scheme.initial_fields and len(self._control_shapes[name]) in (0, 2)
+        if array.size == 1 and is_coefficient:
             return array.reshape(())
-        number = "" if name in self.domain.scheme.initial_fields else ", or a number"
+        number = ", or a number" if is_coefficient else ""
         raise UsageError(f"control {name} has the shape {array.shape}, not {self._control_shapes[name]}{number}")
 
     @cached_property
@@ -259,17 +261,20 @@ class Problem:
         }
 
     def _require_same_in_blocks(self, result: Any) -> Any:
-        """J or its slope. UsageError: it differs between blocks by more than round-off, or is finite only in some."""
+        """The result, J or its slope. UsageError: finite values differ between blocks by more than round-off."""
         numbers = np.array([np.asarray(shard.data) for shard in result.addressable_shards])
+        is_finite = np.isfinite(numbers)
+        lowest, highest = (
+            float(self.transport.reduce(getattr(is_finite * 1.0, name)(), name)) for name in ("min", "max")
+        )
+        remedy = "it must return a sum over all blocks, such as problem.transport.sum(...)"
+        if lowest != highest:
+            raise UsageError(f"value is finite in some blocks only; {remedy}")
+        if not highest:
+            return result
         extremes = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
-        if (
-            not extremes[1] - extremes[0] <= np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, extremes))
-            and np.isfinite(extremes).any()
-        ):
-            raise UsageError(
-                f"value gives {extremes[0]:.6g} in one block and {extremes[1]:.6g} in another; it must return a sum "
-                "over all blocks, such as problem.transport.sum(...)"
-            )
+        if extremes[1] - extremes[0] > np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, extremes)):
+            raise UsageError(f"value gives {extremes[0]:.6g} in one block and {extremes[1]:.6g} in another; {remedy}")
         return result
 
     def _pull_back(self, sweeps: TrajectorySweeps, x: Any, value_and_cotangents: Callable[[Any], Any]) -> Any:
@@ -318,7 +323,7 @@ def differentiable(
 
     def function(x: Controls) -> Any:
         leaves, structure = jax.tree.flatten(x)
-        tree: Any = structure  # JAX's types lack its methods
+        tree: Any = structure  # because JAX's type hints lack the methods of the structure
         leaf_indices = [index for index, leaf in enumerate(leaves) if is_parameter(leaf)]
         adjoint: Callable[[Any], Controls]
 
@@ -338,7 +343,7 @@ def differentiable(
         def backward(arrays: list[Any], bar: Any) -> tuple[list[Any]]:
             gradient_leaves = tree.flatten_up_to(adjoint(bar))
             parts = (gradient_leaves[index] for index in leaf_indices)
-            return ([jnp.asarray(part, jnp.result_type(n)) for part, n in zip(parts, arrays, strict=True)],)
+            return ([jnp.asarray(part, jnp.result_type(array)) for part, array in zip(parts, arrays, strict=True)],)
 
         with_adjoint = jax.custom_vjp(run_checked)
         with_adjoint.defvjp(forward, backward)
@@ -348,6 +353,6 @@ def differentiable(
 
 
 def require_concrete(tree: Any, remedy: str) -> None:
-    """Raise UsageError if a tree contains tracers of a JAX transformation in place of numbers and arrays."""
+    """Raise UsageError, with a `remedy`, if a tree contains tracers of JAX in place of numbers and arrays."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
         raise UsageError(f"a Problem compiles its own programs: {remedy}")

@@ -5,7 +5,8 @@ A trajectory starts from controls x, takes steps, and is observed in samples:
     c_0, a = start(x),   c_{n+1} = step(c_n, a, n),   s_k = observe(c_{k every}, a, k)
 
 with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and are constant during
-the run. The last argument of all functions, `fixed`, does not depend on x. All arrays are real numbers, except n and k.
+the run. The last argument of all functions, `fixed`, does not depend on x. All arrays are real, except n, k and the
+integers in `fixed`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class View(NamedTuple):
     """The state and the inputs of a sample on this process's block, the argument of an observer."""
 
     state: State  # state of the block, [ny, nx]
-    depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
+    depth: Any  # resting depth of the block, m, [ny, nx] or broadcastable to it
     grid: Grid  # of Patches with `Scheme.static_halo` cells around the block, like params
     params: dict[str, Any]
     halo_width: int  # cells

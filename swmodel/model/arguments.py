@@ -39,9 +39,9 @@ ROUND_OFF_STEPS = 1e-6
 def build_config(
     config: Source, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
 ) -> Any:
-    """The configuration of a Simulation, with the Python fields of the restart file.
+    """The configuration of a Simulation, with those fields from Python that only the restart file contains.
 
-    If `config` has another type, it is returned unchanged, and `make_domain` refuses it.
+    If `config` is neither a Source nor a Config, it is returned unchanged, and `make_domain` refuses it.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
@@ -67,7 +67,7 @@ def config_of_restart(
 
 
 def count_steps(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The number of steps for `advance`. UsageError: an argument is invalid or in the past, or there are several."""
+    """The number of steps for `advance`. UsageError: arguments are invalid, in the past, or too many."""
     max_steps = MAX_STEPS - model.step
     if days is None and until is None:
         return check_step_count(steps, max_steps)

@@ -22,7 +22,7 @@ from .validate import MAX_STEPS
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: The unit of an interval in steps.
+#: The words for the unit of an interval in steps.
 STEP_UNITS = ("steps", "step")
 #: Messages about errors in user-defined functions do not name files of this folder, the package.
 PACKAGE_FOLDER = str(Path(__file__).parents[1])
@@ -46,8 +46,8 @@ class ScheduledCalls(list):
     """The ScheduledCalls of a model, in the order in which they were added.
 
     Attributes:
-        expected: how many functions with each `record_text` the run that the model continues had.
-        error: the error that a function raised on this process; None: no function failed.
+        expected: for each `record_text`, the number of such functions in the run that the model continues.
+        error: the error that a function raised on this process; None: no function failed here.
     """
 
     error: BaseException | None = None
@@ -68,15 +68,15 @@ class ScheduledCalls(list):
         self.append(ScheduledCall(function, schedule, f"{name}, called every {interval}", text))
 
     def config_with_calls(self, config: Config):
-        """The configuration with the names and intervals of the functions and of missing ones, for config.toml."""
+        """The configuration with each `record_text` of the functions, and of `expected` ones that are missing."""
         texts = [call.record_text for call in self]
         texts += (self.expected - Counter(texts)).elements()
         return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
 
     def check_agreement(self, model) -> None:
-        """Check that all processes have the same functions, and all that the run had; all processes call it together.
+        """Check names and intervals of the functions; all processes call it together.
 
-        SetupError: functions differ between processes. UsageError: a function that the run had is missing.
+        SetupError: they differ between processes. UsageError: a function that the continued run had is missing.
         """
         if model.transport.size == 1 and not self.expected:
             return  # keeps `advance(1)` almost as fast as a step
@@ -133,7 +133,10 @@ class ScheduledCalls(list):
         return ""
 
     def call_function(self, call: ScheduledCall, model) -> str:
-        """Call a function; returns the reason for its failure, or ""."""
+        """Call a function; returns the source line and the reason of its failure, or "".
+
+        NumericalError: the solution blew up.
+        """
         step = model.step
         try:
             call.function(model)
@@ -150,12 +153,15 @@ class ScheduledCalls(list):
 
 
 def parse_interval(interval, dt: float) -> tuple[int | None, float | None]:
-    """(steps, None) of an interval such as "10 steps"; (None, model seconds) of "6 h" or a number of seconds."""
+    """(steps, None) of an interval such as "10 steps"; (None, model seconds) of "6 h" or a number of seconds.
+
+    UsageError: the interval has another form, or is shorter than `dt`, a time step in s.
+    """
     context = f"every({interval!r}, ...)"
-    if isinstance(interval, str) and interval.endswith(STEP_UNITS):
-        number = interval.rsplit(maxsplit=1)[0]
+    number, _, unit = interval.strip().rpartition(" ") if isinstance(interval, str) else ("", "", "")
+    if unit in STEP_UNITS:
         if not number.isdecimal() or not 1 <= int(number) <= MAX_STEPS:
-            raise UsageError(f'{context}: needs a whole number of steps, at least 1, such as "10 steps"')
+            raise UsageError(f'{context}: needs a whole number of steps, from 1 to {MAX_STEPS}, such as "10 steps"')
         return int(number), None
     message = f'{context} is not a length of time; give "6 h", a number of seconds or "10 steps"'
     seconds = parse_seconds(interval, message)

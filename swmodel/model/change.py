@@ -49,7 +49,10 @@ def state_with_fields(model, values: dict) -> State:
 
 
 def config_with_fields(model, values: dict):
-    """The configuration of the model with these initial fields. ConfigError: a field does not change during a run."""
+    """The configuration of the model with these initial fields.
+
+    ConfigError: a field does not exist, is constant during a run, or does not fit the grid.
+    """
     initial_fields = model.scheme.initial_fields
     for name in values:
         if name not in initial_fields:

@@ -92,7 +92,10 @@ def make_variable(config: Config, entry, values, on_land) -> tuple:
 
 
 def assemble_dataset(config: Config, block, variables: dict, extra_coordinates: dict):
-    """The Dataset, with the coordinates of a process's part, `extra_coordinates`, and the case and configuration."""
+    """The Dataset, with the coordinates of a process's part and `extra_coordinates`.
+
+    Its attributes are the title and references of the case, and the SHA-256 of the configuration.
+    """
     import xarray
 
     coordinates = {

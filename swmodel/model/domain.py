@@ -98,7 +98,10 @@ def make_setup(config: Config) -> Setup:
 
 
 def choose_allgather(rank_info: RankInfo | None) -> Callable:
-    """The allgather of MPI if mpiexec or srun started this process, else one with this process alone."""
+    """The allgather of MPI, or one with this process alone.
+
+    The latter is used without mpiexec or srun, without mpi4py, and where JAX connects the processes.
+    """
     uses_jax_processes = RANK_VARIABLE in os.environ or jax.distributed.is_initialized()
     if rank_info is None or uses_jax_processes or find_spec("mpi4py") is None:
         return lambda value: [value]
@@ -140,7 +143,10 @@ def gather_local_fields(config: Config, allgather: Callable) -> Config:
 
 
 def gather_field(values: np.ndarray, context: str, transport: Transport) -> np.ndarray:
-    """The field [ny, nx] from each process's part. ConfigError: a part has another shape."""
+    """The field [ny, nx], float64, assembled from the parts of all processes, which call it together.
+
+    ConfigError, on other processes UsageError: a part does not have the shape of its process's block.
+    """
     block = transport.block
 
     def check_shape():
@@ -158,12 +164,24 @@ def gather_field(values: np.ndarray, context: str, transport: Transport) -> np.n
 
 
 def check_same_inputs(config: Config, transport: Transport) -> None:
-    """Raise SetupError on all processes unless all have the same configuration, fields and terms from Python."""
+    """Raise SetupError on all processes unless all have the same inputs.
+
+    These are the equations, the length of the run, its output and restart files, and the fields and terms from Python.
+    """
     if transport.size == 1:
         return
-    inputs_of_ranks = transport.allgather(values_fixed_on_resume(to_toml(config)))
+    inputs = values_fixed_on_resume(to_toml(config)) | {
+        f"{section}.{key}": value
+        for section, keys in (("run", ("steps", "days")), ("output", None), ("restart", None))
+        for key, value in getattr(config, section).model_dump(mode="json").items()
+        if keys is None or key in keys
+    }
+    inputs_of_ranks = transport.allgather(inputs)
     keys = {key for inputs in inputs_of_ranks for key in inputs}
-    for key in sorted(keys, key=lambda key: not key.startswith(f"{PYTHON_SECTION}.")):
+    resolved_sections = ("run.", "output.", "restart.")  # run.steps follows from time.dt, which is named before it
+    for key in sorted(
+        keys, key=lambda key: (not key.startswith(f"{PYTHON_SECTION}."), key.startswith(resolved_sections), key)
+    ):
         expected = inputs_of_ranks[0].get(key, "missing")
         for rank, inputs in enumerate(inputs_of_ranks):
             if (other := inputs.get(key, "missing")) != expected:

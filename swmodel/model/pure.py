@@ -22,6 +22,7 @@ from ..ocean.grid import Grid
 from ..ocean.parametric import ParameterLayout
 from ..ocean.state import Carry, State
 from ..ocean.table import location_of
+from ..ocean.terms.tracer import CONTENT_SUFFIX
 from ..parallel.transport import Transport
 from ..parallel.transport.halo import exchange_named_halos, zero_beyond
 from ..parallel.transport.sharded import partition_spec
@@ -40,10 +41,11 @@ class StepCarry(NamedTuple):
 
 
 class Static(NamedTuple):
-    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives with respect to it exist.
+    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives with respect to them exist.
 
-    A number is an array without axes. Fields have the halo of the scheme around the block, [ny + 2 static_halo,
-    nx + 2 static_halo]; an axis of length one has the same value everywhere. `Step.with_values` changes them.
+    A number is an array without axes, and the parameters of a term are a vector. Fields have the halo of the scheme
+    around the block, [ny + 2 static_halo, nx + 2 static_halo], or an axis of length one along which they do not vary.
+    `Step.with_values` changes depth and coefficients.
     """
 
     grid: Grid
@@ -114,7 +116,7 @@ class Step:
             The carry, and the samples after every, 2 every, ..., steps steps, stacked along a first axis, or None.
 
         Raises:
-            UsageError: `every` does not divide `steps`, a segment has no steps, or as for a step.
+            UsageError: `steps` is negative, `every` does not divide it, a segment has no steps, or as for a step.
         """
         if steps < 0 or (every is not None and (every < 1 or steps % every)):
             raise UsageError(f"steps={steps}, every={every}: every must be at least 1 and divide steps")
@@ -150,17 +152,17 @@ class Step:
 
             carry, static, step = step.replace(carry, static, depth=depth, wind_x=wind_x)
 
-        Sea level, currents and all other coefficients stay those of `carry` and `static`; masks and cell sizes are
-        those of the configuration. If the depth changes, the carry must be that before the first step. The result is
-        differentiable with respect to all arguments.
+        Sea level, currents, concentrations and all other coefficients stay those of `carry` and `static`; masks, cell
+        sizes and the Coriolis parameter are those of the configuration. If the depth changes, the carry must be that
+        before the first step. The result is differentiable with respect to all arguments.
 
         Args:
             carry, static: as for a step.
             values: fields [ny, nx] of the block, or numbers, by name; see `with_values`.
 
         Raises:
-            UsageError: there is no such coefficient, it has no effect in this run, its term adds a field to the state,
-                or a shape is wrong.
+            UsageError: there is no such coefficient, it varies in time or has no effect in this run, its term adds a
+                field to the state, or a shape is wrong.
         """
         scheme = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"})
         present_fields = self.setup.scheme.state_type._fields
@@ -180,7 +182,10 @@ class Step:
         if "depth" in values:
             old_depth, new_depth = self.values(static)["depth"], step.values(new)["depth"]
             h = carry.state.h + (new_depth - old_depth)
-            state = carry.state._replace(h=jnp.maximum(h, 0) if scheme.drying else h)
+            h = jnp.maximum(h, 0) if scheme.drying else h
+            old_h = jnp.where(carry.state.h > 0, carry.state.h, 1)
+            contents = {name: field for name, field in carry.state._asdict().items() if name.endswith(CONTENT_SUFFIX)}
+            state = carry.state._replace(h=h, **{name: field * (h / old_h) for name, field in contents.items()})
             carry = StepCarry(state, jax.tree.map(jnp.asarray, self.setup.method.initial_memory(state)))
         return FunctionalModel(carry, new, step)
 
@@ -232,7 +237,8 @@ class Step:
         parameters of a term (`Parametric`) are its pytree. The thickness in the carry does not change with the depth.
 
         Raises:
-            UsageError: the run has no such coefficient, for example because its term is off, or a shape is wrong.
+            UsageError: the run has no such coefficient, for example because its term is off; the coefficient varies in
+                time; or a shape is wrong.
         """
         names, layouts, dtype = self.names | {"depth"}, self._parameter_layouts, self.setup.dtype
         if varying := [name for name in values if f"{name}_before" in names]:
@@ -261,7 +267,7 @@ class Step:
         return static._replace(grid=grid, params=static.params | new)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients of step t, and the step before which they hold; None: they never change.
+        """`static` with the coefficients of step t, and the first step with other ones; None: they never change.
 
         All processes call it together. InputError: a record is missing or cannot be read.
         """
@@ -284,7 +290,7 @@ class Step:
 
     @property
     def mesh(self) -> Mesh | None:
-        """The devices of the blocks, with the axes "y" and "x"; None if each process has a single block."""
+        """The devices of the blocks, with the axes "y" and "x"; None unless the transport is `sharded`."""
         return getattr(self.transport, "mesh", None)
 
     def specs(self, tree: Any) -> Any:
@@ -326,7 +332,7 @@ def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
 
 
 def as_real_array(value: Any, name: str, dtype: Any) -> Any:
-    """A real number, or an array of them, as a JAX array. UsageError: it is something else."""
+    """A real number, or an array of real numbers, as a JAX array of `dtype`. UsageError: it is something else."""
     try:
         array = jnp.asarray(value)
     except (TypeError, ValueError):
@@ -339,11 +345,11 @@ def as_real_array(value: Any, name: str, dtype: Any) -> Any:
 def sum_cotangents_of_blocks(static: Static, transport: Transport) -> Static:
     """`static` unchanged; derivatives with respect to its real numbers and vectors are summed over all blocks."""
     leaves, tree = jax.tree.flatten(static)
-    numbers = [n for n, leaf in enumerate(leaves) if leaf.ndim < 2 and leaf.dtype == static.dt.dtype]
-    shared_numbers = transport.shared(jnp.concatenate([leaves[n].reshape(-1) for n in numbers]))
-    parts = jnp.split(shared_numbers, np.cumsum([leaves[n].size for n in numbers])[:-1])
-    for n, part in zip(numbers, parts, strict=True):
-        leaves[n] = part.reshape(leaves[n].shape)
+    indices = [index for index, leaf in enumerate(leaves) if leaf.ndim < 2 and leaf.dtype == static.dt.dtype]
+    shared_numbers = transport.shared(jnp.concatenate([leaves[index].reshape(-1) for index in indices]))
+    parts = jnp.split(shared_numbers, np.cumsum([leaves[index].size for index in indices])[:-1])
+    for index, part in zip(indices, parts, strict=True):
+        leaves[index] = part.reshape(leaves[index].shape)
     return cast(Static, jax.tree.unflatten(tree, leaves))
 
 
@@ -362,7 +368,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
 
     The step can be transformed by `jit`, `grad`, `jvp`, `vmap`, `scan` and, without MPI, `checkpoint`. With MPI each
-    process has its block, and must call the same programs in the same order as all others. `step.total(array)` sums
+    process has its own block, and must call the same programs in the same order as all others. `step.total(array)` sums
     over the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps equal those of
     the executor `xla` to round-off (bit for bit with `XLA_FLAGS=--xla_cpu_max_isa=AVX`). For float64, this function
     switches `jax_enable_x64` on.
@@ -371,7 +377,8 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         config, overrides, fields, terms: as for a Simulation.
 
     Raises:
-        UsageError, ConfigError, SetupError: see Simulation.
+        UsageError: `time.max_substeps` is above 1, or see Simulation.
+        ConfigError, SetupError: see Simulation.
     """
     run_domain = make_domain(lambda: build_config(config, overrides, fields, terms))
     require_equal_steps(run_domain.config)

@@ -63,12 +63,12 @@ POSITIONED_SERIES = {
 class Results:
     """Base class of writers of a model's records.
 
-    All processes call each method together; a FilesError is raised on all.
+    All processes call `write` and `flush` together; a FilesError is raised on all.
 
     Attributes:
         files, schedules: the open files, and the schedules of their records, by name.
         accumulators: the Accumulators of the files.
-        latest_numbers: `cfl` and `energy` of the latest record, for the progress display.
+        latest_numbers: diagnostics of the latest record; the progress display shows `cfl` and `energy`.
     """
 
     def __init__(self, model, files: dict, schedules: dict[str, EventSchedule]):
@@ -147,7 +147,7 @@ class RunResults(Results):
 
 @contextmanager
 def open_results(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of a simulation, at whose end the files are closed; see `TimeLoopModel`."""
+    """A context with the Results of a simulation; see `TimeLoopModel.results`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     names = [name for name in FILE_CLASSES if name in schedules(config)]
     keep = record_filters(simulation) if resume else {}
@@ -165,7 +165,7 @@ def open_results(simulation, directory, command_line: str = "", resume: bool = F
 
 
 def schedules(config: Config) -> dict[str, EventSchedule]:
-    """The schedule of the records of each file that the run writes, by name."""
+    """{name of a file of records that the run writes: the schedule of its records}."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = EventSchedule(dt, steps, options.every_steps, options.every)
     every = options.diagnostics_every_steps
@@ -184,8 +184,9 @@ def schedules(config: Config) -> dict[str, EventSchedule]:
 def record_filters(model) -> dict:
     """For each file that a resumed run continues, by name, the function that says whether a step's record is kept.
 
-    Records before the first step are kept. The record of the first step is kept if the schedule asks for it in a run of
-    any length, or if the run has no further steps; otherwise it was only written because an earlier run ended there.
+    Records before the model's present step are kept. The record of this step is kept if its schedule asks for it in a
+    run of any length, or if the run has no further steps; otherwise it was only written because the earlier run ended
+    there.
     """
     first = model.step
     old_schedules, is_at_end = schedules(model.restart.config), first == model.config.run.steps

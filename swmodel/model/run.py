@@ -41,7 +41,8 @@ log = logging.getLogger(__name__)
 #: Wall-clock seconds of a chunk of steps, after which the loop checks the clock, signals and the state's health, and
 #: reports progress.
 CHUNK_SECONDS = 0.5
-#: Number of first chunks that ignore the wall-clock limit: the first has one step, the second measures the speed.
+#: Number of first chunks that ignore the wall-clock limit: the first is one step; the second shows how long a chunk
+#: takes.
 MIN_CHUNKS = 2
 NO_CALLS = ScheduledCalls()
 
@@ -120,7 +121,7 @@ class TimeLoopModel:
         raise NotImplementedError
 
     def results(self, directory: Any, command_line: str = "", resume: bool = False) -> AbstractContextManager[Results]:
-        """See `results.open_results`."""
+        """A context with the Results, whose files are closed at its end; `resume`: continue those in `directory`."""
         raise NotImplementedError
 
     def _load_coefficients(self) -> None:
@@ -192,12 +193,12 @@ def run(
 ) -> None:
     """Run a model from its present step to the end of its configuration; all processes call it together.
 
-    Writes config.toml, the model's results, restart/ and finally, even after errors, status.json into `directory`.
-    Files of an earlier run are replaced, so the caller must have locked the folder (`lock.hold_folder`). For errors see
-    `Simulation.run`.
+    Writes config.toml, the model's results and restart/ into `directory` and at the end of the time loop, even after
+    errors, status.json. Files of an earlier run are removed, so the caller must have locked the folder
+    (`lock.hold_folder`). For errors see `Simulation.run`.
 
     Args:
-        progress: function that rank 0 calls with a dict after each chunk of steps (see `progress_event`).
+        progress: function that rank 0 calls with a `progress_event` at the start and after each chunk of steps.
         command_line: text for the files' history.
         resume: whether the model started from a restart file of the run in `directory` and continues its files.
     """

@@ -44,7 +44,7 @@ CHECK_EVERY_STEPS = 50
 
 
 class Simulation(TimeLoopModel):
-    """A run of the model. Under mpiexec each process holds one block; a single process holds the whole domain.
+    """A run of the model. Under mpiexec each process holds a part of the domain, `block`; a single process holds all.
 
     Only the state can be set, by `state`, `carry` and `set`; all other attributes follow from the configuration.
     Methods that use the state raise NumericalError, once, if the solution has blown up.
@@ -56,7 +56,7 @@ class Simulation(TimeLoopModel):
         fields: fields by name, such as "eta": functions of position, numbers, arrays [ny, nx] or DataArrays. They
             replace those of the case or of files, and provide the fields that terms read. They must be the same on all
             processes, unless `swmodel.local` marks them as the part of one process.
-        terms: functions (state, grid, t, ...) -> {"u": tendency, ...}, whose arrays are Patches; or Terms.
+        terms: functions (state, grid, t, ...) -> {"u": tendency, ...} that compute with Patches; Terms; or Parametric.
         options: options of the executor, such as `steps_per_sweep` of `executors/native`; they do not change results.
 
     Attributes:
@@ -144,7 +144,8 @@ class Simulation(TimeLoopModel):
             terms: the terms from Python.
             fields: the fields from Python that vary in time.
 
-        FilesError: no intact restart file exists. ConfigError: the case, a term or a field is missing.
+        FilesError: no intact restart file exists, or a field that varies in time is missing. ConfigError: the case or a
+        term is missing.
         """
         config, path = config_of_restart(source, overrides, case, terms, fields)
         return cls(config, restart=path)
@@ -178,7 +179,8 @@ class Simulation(TimeLoopModel):
     def state(self) -> State:
         """The State of this process's block, read-only NumPy arrays [y, x].
 
-        It can be set. UsageError: values are not finite, or thickness is not above 0 m on water.
+        It can be set. UsageError: fields, shapes or precision are not those of the run, values are not finite, or
+        thickness on water is not above 0 m (with drying: is below 0 m).
         """
         state = jax.tree.map(lambda field: field.view(), self.get(self.carry.state))
         for field in state:
@@ -231,7 +233,8 @@ class Simulation(TimeLoopModel):
         functions and then writes the restart file, which thus contains what a function has set. A run records the names
         and intervals of its functions, and a model that continues the run needs the same ones before its first step.
 
-        UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step.
+        UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step; or the
+        function cannot be called.
         """
         self._calls.add(interval, function, self.dt)
 
@@ -239,7 +242,8 @@ class Simulation(TimeLoopModel):
         """Compute time steps, even beyond the configured end of the run; all processes call it together.
 
         Give one of the three arguments. Functions of `every` are called on the way. The health of the state is checked
-        at the end; with `advance(1)` on one process, every CHECK_EVERY_STEPS steps and whenever the state is accessed.
+        at the end and before these calls. After a single step on one process it is checked only every CHECK_EVERY_STEPS
+        steps and when the state is accessed.
 
         Args:
             steps: a whole number, at least 0.
@@ -268,9 +272,10 @@ class Simulation(TimeLoopModel):
             self.health()  # raises an error that names the cell
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields `names` of `ocean.table.OUTPUT_FIELDS` or FORCING, NumPy arrays [y, x] of this process.
+        """The fields `names`, NumPy arrays [y, x] of this process: `ocean.table.OUTPUT_FIELDS`, tracers or FORCING.
 
-        All processes give the same names. UsageError: a field does not exist, or cannot be computed because of land.
+        All processes give the same names. UsageError: a field does not exist, or needs a plane without land and open
+        boundaries.
         """
         return self._present.fields(names)
 
@@ -281,8 +286,8 @@ class Simulation(TimeLoopModel):
     def dataset(self, names: str | Iterable[str] | None = None) -> Dataset:
         """The present state as an xarray.Dataset: this process's part of fields, with coordinates, units and CF names.
 
-        All processes give the same names, of output fields or constant fields (`depth`, ...); None: `output.fields`.
-        Points on land are NaN. UsageError: a field does not exist.
+        All processes give the same names, as for `fields` or of constant fields (`depth`, ...); None: `output.fields`.
+        Points on land are NaN, except in `mask`, `f`, `cell_area` and coordinates. UsageError: as for `fields`.
         """
         return dataset(self, names)
 
@@ -296,28 +301,33 @@ class Simulation(TimeLoopModel):
             fields: names, as for `field`; by default relative vorticity and sea level, or others if these are zero.
             options: vmin, vmax, range, arrows and contours of `swmodel.plot`.
 
-        UsageError: there is no such field, or the domain is divided among several processes.
+        UsageError: there is no such field, or the domain is divided among several processes. PlotError: an option is
+        invalid.
         """
         return plot_fields(self, fields, options)
 
     def diagnostics(self) -> dict[str, float]:
-        """Integrals over the whole domain (mass, energy, ...), SI units: `ocean.diagnostics.diagnostics_of_run`."""
+        """Integrals and extremes of the whole domain, SI units: `ocean.diagnostics.diagnostics_of_run`."""
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
         """eta, u and v that balance the potential vorticity (`ocean.elliptic`), on this process's part, float64.
 
         The rest of the state consists of gravity waves, and of currents with neither vorticity nor divergence.
-        UsageError: the run has land, beta, no rotation, variable depth, or more blocks than lines of a transform.
+        UsageError: the run is on a sphere, or has land, open boundaries, beta, no rotation, variable depth, or more
+        blocks than lines of a transform.
         """
         return self._present.balanced()
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """The spectra of the whole domain: `ocean.spectra.compute_spectra`. UsageError: land, or too many blocks."""
+        """The spectra of the whole domain: `ocean.spectra.compute_spectra`.
+
+        UsageError: the run is on a sphere, or has land, open boundaries or too many blocks.
+        """
         return self._present.spectra()
 
     def means(self, names: Iterable[str]) -> MeanAccumulator:
-        """Running means of fields. UsageError: a field does not exist, or cannot be computed because of land."""
+        """Running means of fields from the state, none of FORCING. UsageError: as for `fields`."""
         names = require_fields(names, self.scheme)
         if set(names) & set(POTENTIALS):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
@@ -340,12 +350,15 @@ class Simulation(TimeLoopModel):
 
         Args:
             directory: the run folder, created if missing.
-            progress: True for a bar, or a function that rank 0 calls with a `run.progress_event` after each chunk.
-            force: whether to write into a folder that is not empty; files of an earlier run are replaced, others stay.
+            progress: True for a bar on a terminal, and for lines of text elsewhere; or a function that rank 0 calls
+                with a `run.progress_event` at the start and after each chunk of steps.
+            force: whether to write into a folder that is not empty; files of an earlier run are removed, others stay.
 
         Raises:
-            UsageError: the folder is not empty, the step is beyond the end, or a function of `every` is missing.
-            ConfigError: the run in the folder has another configuration.
+            UsageError: the folder is not empty, the step is beyond the end, a function of `every` is missing, or
+                `force` is given for the run that this Simulation continues.
+            ConfigError: the run has no length, or the run in the folder has another configuration.
+            SetupError: functions of `every` differ between processes.
             FilesError: another run uses the folder, or a file cannot be written.
             NumericalError: the solution blew up.
             Stopped: a signal, the wall-clock limit or a failed function of `every` ended the run, which can be resumed.

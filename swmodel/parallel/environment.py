@@ -34,7 +34,7 @@ RANK_VARIABLES_BY_LAUNCHER = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
-#: Set for ranks that `model.launch` has started, because it reads their output.
+#: Set for the ranks that `model.launch` has started, and whose output it reads.
 STARTED_BY_LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
 #: When the program started, s since 1970; the launcher sets it for its ranks.
 START_TIME_VARIABLE = "SWMODEL_STARTED"

@@ -22,8 +22,8 @@ class FixedPoint:
     """
 
     BITS = 33
-    MAX_NUMBERS = 2**19  # largest count of numbers whose pieces have an exact sum in float64
-    MIN_EXPONENT = -960  # of the power of two; with a smaller one, scaling would overflow
+    MAX_NUMBERS = 2**19  # largest count of numbers in a call, so small that sums of their pieces are exact in float64
+    MIN_EXPONENT = -960  # of the power of two; with one below -990, scaling would overflow
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)

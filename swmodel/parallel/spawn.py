@@ -25,14 +25,14 @@ SPAWN_PID_VARIABLE = "SWMODEL_SPAWN"
 FAILURE_SIGNAL, FORWARDED_SIGNALS = signal.SIGUSR1, (signal.SIGINT, signal.SIGTERM)
 #: Time that other processes have to end after one has failed, and interval between checks, s.
 GRACE_SECONDS, POLL_SECONDS = 10.0, 0.05
-#: The line on stderr about the first process that ended.
+#: The line on stderr about the process that failed first, if a signal killed a process or others do not end.
 RANK_ENDED_LINE = "swmodel.parallel.spawn: rank {rank} ended: {how}"
 #: Linux: the option of prctl that requests a signal when the parent ends.
 PR_SET_PDEATHSIG = 1
 
 
 def main(size: int, command: list[str]) -> int:
-    """Start `size` processes and wait for them; returns 0, or the exit code of the first that failed."""
+    """Start `size` processes and wait for them; returns the exit code from `wait_for_ranks`."""
     parent = os.getppid()
     received_signals: list[int] = []
     ranks: dict[int, subprocess.Popen] = {}
@@ -56,9 +56,10 @@ def main(size: int, command: list[str]) -> int:
 
 
 def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[int], parent: int) -> int:
-    """Wait until all ranks have ended, or must be killed by the caller; returns the first failure's exit code, or 0.
+    """Wait until all ranks have ended or the caller must kill those that have not.
 
-    `received_signals` receives the signals sent to this process, `parent` is the id of its parent.
+    Returns the exit code or the signal of the first failure; without one 0, or SIGKILL if the caller must kill ranks.
+    `received_signals` receives the signals sent to this process; `parent` is the id of its parent.
     """
     first_failed_rank, deadline, stopping = None, 0.0, False
     while True:

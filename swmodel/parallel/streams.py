@@ -24,7 +24,7 @@ class StdoutClosedError(FilesError):
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error, which drops what cannot be written; the first failure raises if it `is_required`."""
+    """Standard output or error, which drops what cannot be written; if it `is_required`, the first failure raises."""
 
     def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)

@@ -2,7 +2,7 @@
 
 MPI would wait for such a rank for ever. A thread in each rank watches the step number. If it does not change for the
 time `run.watchdog`, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that
-has no file there some seconds later is frozen. The first of the other ranks reports and records the failure, and each
+has no file there a minute later is frozen. The first of the other ranks reports and records the failure, and each
 of them ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, because MPI
 itself may be stuck.
 """
@@ -108,7 +108,7 @@ class Watchdog:
                 self._write_stacks_and_exit(last_step, seconds_waited)
 
     def _write_stacks_and_exit(self, step, seconds_waited: float):
-        """Write this rank's stacks and, some seconds later, end the run unless it has ended by then."""
+        """Write this rank's stacks and, about a minute later at most, end the run unless it has ended by then."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with (self.folder / f"rank-{self.rank}.txt").open("w") as file:

@@ -51,7 +51,8 @@ def export(
         member: member of an ensemble; None: the first in the file.
 
     Raises:
-        PlotError: the file lacks the fields, or their positions have no coordinate reference system.
+        PlotError: the file lacks the fields, the grid has a rotated pole or no coordinate reference system, or an
+            argument is invalid.
         FilesError: the file cannot be written.
         ModuleNotFoundError: an optional package is missing.
     """
@@ -118,7 +119,10 @@ def hazard_map(data: netCDF4.Dataset, record: int, member: int | None) -> FieldM
 
 
 def flooded_cells(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[FieldMap, np.ndarray]:
-    """A map on the grid, and whether each cell [y, x] was dry land at the start and has had water up to a record."""
+    """A map on the grid, and whether each cell [y, x] was dry land at the start and has had water up to a record.
+
+    In a file without INUNDATION, ground above the resting level (negative depth) counts as dry at the start.
+    """
     if INUNDATION in field_names(data):
         arrival = read_map(data, INUNDATION, record, member)
         return arrival, ~np.ma.getmaskarray(arrival.values)
@@ -189,7 +193,8 @@ def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
 
 def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str) -> None:
     """Write the flooded cells as one multipolygon, whose edges follow the edges of cells."""
-    require_package(f"{target}: a file of polygons", "pyogrio")
+    for name in ("pyogrio", "rasterio"):
+        require_package(f"{target}: a file of polygons", name)
     import pyogrio.raw
     import rasterio.features
     import rasterio.warp

@@ -38,7 +38,7 @@ def plot(
         swmodel.plot(xarray.open_dataset("outputs/jet/output.nc"), "eta", record=3)
 
     Args:
-        source: run folder, NetCDF file, or xarray.Dataset of an output file or of `Simulation.dataset`.
+        source: run folder, NetCDF file or Zarr store, or xarray.Dataset of an output file or of `Simulation.dataset`.
         fields: names of fields. Default: relative vorticity and sea level, or others if these are zero; for tides,
             amplitudes with lines of equal phase; for an ensemble, mean and spread.
         record: number of the record; negative ones count from the last.
@@ -70,7 +70,7 @@ def open_source(source) -> Iterator[netCDF4.Dataset]:
         with open_data(find_data_file(source, *DRAWABLE_FILES)) as data:
             yield data
         return
-    # values may have changed since their checksums were written; the copy keeps the attributes of the caller's Dataset
+    # Values may have changed since their checksums were written. The copy leaves the caller's Dataset unchanged.
     dataset = source.drop_vars(checksums.VARIABLE, errors="ignore").copy()
     for variable in dataset.variables.values():
         variable.attrs.pop(checksums.ATTRIBUTE, None)

@@ -39,7 +39,7 @@ Curve = tuple[np.ndarray, str]
 
 #: The field name that selects hodographs of the current, and the number of hodographs side by side.
 CURRENT_FIELD, HODOGRAPHS_PER_ROW = "current", 3
-#: Largest number of panels in a figure with one column; largest number of panels in a figure, which leaves out others.
+#: Largest number of panels in a figure with one column, and in any figure, which leaves out further gauges or sections.
 MAX_PANELS_IN_COLUMN, MAX_PANELS = 8, 40
 #: {unit in the file: (factor, unit in pictures)}, where they differ.
 DISPLAY_UNITS = {"m3 s-1": (1e-6, "Sv")}
@@ -93,7 +93,8 @@ def plot_stations(
     Args:
         path: run folder, or its stations.nc.
         field: eta, u, v, a tracer, or "current" for hodographs; None: eta.
-        output: picture to write (PNG, PDF or SVG by its name); None: stations.png next to the data.
+        output: picture to write (PNG, PDF or SVG by its name); None: stations.png next to the data, or stations-u.png
+            for the field u.
         names: names of gauges.
         observed: files of observed sea level, "NAME=FILE", or FILE if one gauge is drawn.
     """
@@ -101,7 +102,7 @@ def plot_stations(
 
 
 def plot_sections(path, output=None) -> Path:
-    """Draw the transports through all sections of a run, like `plot_stations`."""
+    """Draw the transports through the first MAX_PANELS sections of a run, like `plot_stations`."""
     return plot_sites(find_data_file(path, SECTIONS), "section", "transport", output)
 
 

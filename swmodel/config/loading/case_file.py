@@ -44,7 +44,8 @@ def is_case(value) -> bool:
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
     """The case that the last layer with a case names; keys that identify a case are removed from all layers.
 
-    The second result is a layer with the path of the case's file, or with the options of a case object.
+    The second result is a layer with the path and checksum of the case's file, or with the options of a case object.
+    ConfigError: there is no such case, or its file or class cannot be used.
     """
     identity = {"name": ConfigValue("jet", "case.name")}
     for layer in layers:
@@ -99,7 +100,7 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
 
 
 def case_from_table(table: Mapping[str, Any], text: str | None) -> type[Case]:
-    """The case that the table [case] of a run's configuration names; `text`: the file of a user-defined case."""
+    """The case that the table [case] of a run's configuration names; `text`: that of a user-defined case's file."""
     file = table.get("file")
     if file and file != IN_PYTHON:
         if not text:

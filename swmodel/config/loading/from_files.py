@@ -1,4 +1,4 @@
-"""Keys that name files: grid.file, input.state, open_boundaries.tide and atlas, output.stations and drifters."""
+"""Keys that name files: grid.file, input.state, tide and atlas of open_boundaries, and lists of tables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ CONSTITUENTS_KEY = ("open_boundaries", "constituents")
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
 BARRIERS_KEY = ("barriers", "lines")
-#: The lists of tables that may come from a file, and their columns besides the positions.
+#: The lists of tables that may come from a file, and the columns of stations and drifters besides the positions.
 TABLE_FILE_COLUMNS = {("output", "stations"): ["name"], ("output", "drifters"): [], BARRIERS_KEY: []}
-#: Largest number of tables in such a file.
+#: Largest number of stations or drifters in a file.
 MAX_TABLES = 20_000
 
 

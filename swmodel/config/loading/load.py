@@ -59,8 +59,8 @@ def load(
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. A Config ignores them.
         has_all_options: whether the source has all options of a run. An option that it lacks is newer than the source,
             and gets the default of the model, not that of the case.
-        fields: {"eta": ...}, fields of the table and of terms. Each is a function of the points, a number, an array
-            [ny, nx] of NumPy or a DataArray of xarray (docs/python.md).
+        fields: {"eta": ...}, fields of `ocean.table` and of terms. Each is a function of the points, a number, an array
+            [ny, nx] of NumPy or a DataArray of xarray (docs/python.md), and excludes a file of this field in [input].
         terms: functions of (state, grid, t, ...) that return a dict of tendencies, Terms or Parametric.
 
     Raises:
@@ -83,7 +83,7 @@ def is_source(value) -> bool:
 
 
 def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
-    """The ConfigSources of a configuration; see `load`. ConfigError: there is no such case or file."""
+    """The ConfigSources of a configuration; see `load`. ConfigError: `source` is missing or cannot be read."""
     problems: list[str] = []
     python_options = source.python if isinstance(source, Config) else None
     variables = {} if python_options is not None else os.environ if environ is None else environ
@@ -130,8 +130,8 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
         terms: terms from Python; see `load`.
 
     Raises:
-        ConfigError: the text has unknown options of another version, its case or a term is missing, or `case` is
-            another one.
+        ConfigError: the text has unknown options of another version, its case or a term is missing, or `case` is the
+            text of another one.
     """
     tables = tomllib.loads(text)
     case_table = tables["case"]

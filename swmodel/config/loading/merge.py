@@ -44,7 +44,10 @@ class ConfigSources(NamedTuple):
 
 
 def merge(sources: ConfigSources, has_all_options: bool = False) -> Config:
-    """The configuration from all layers of ConfigSources, if `has_all_options` without the defaults of the case."""
+    """The configuration from all layers of ConfigSources, if `has_all_options` without the defaults of the case.
+
+    ConfigError: all problems.
+    """
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: ConfigLayer = {}
@@ -131,7 +134,7 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
 def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
     """Remove keys from `merged` that keys of the grid in `accepted` replace.
 
-    If `accepted` has the cell size and the end along an axis, but not the number of cells, this is added to it.
+    If `accepted` has the cell size and the end along an axis, but not the number of cells, the number is added.
     """
     if GRID_KIND_KEY in accepted:
         grid_kind = accepted[GRID_KIND_KEY].value

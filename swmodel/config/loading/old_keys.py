@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: {pattern of section.key: what to write instead}; \1, \2 in these words stand for parts of the key.
+#: {pattern of section.key: what to write instead}; \1 in these words stands for a part of the key.
 OLD_KEYS = {
     r"own\..*": "the section is [python] now",
     r"tracer\..*": 'write a table [[tracer]] with name = "tracer" for each tracer',

@@ -63,7 +63,7 @@ def add_python_inputs(config: Config, fields: Mapping | None = None, terms: Iter
         **user_coefficients([*case_terms(config), *new_terms]),
     }
     for array_name, value in fields.items():
-        names = [name for name in variables if array_name in (name, array_of(name))]
+        names = [name for name in variables if array_name == array_of(name)]
         if not names:
             known_names = dict.fromkeys(map(array_of, variables))
             problems.append(f"fields: no field {array_name}; {suggest(str(array_name), known_names)}")
@@ -103,7 +103,7 @@ def array_elements(config: Config, array_name: str, value, names: list[str]) -> 
 
 
 def recorded_config(setup: Setup):
-    """The configuration of a Setup as a run records it: inputs from Python by name and SHA-256."""
+    """The configuration of a Setup, in which [python] has the names and SHA-256 of inputs, as a run records them."""
     config, scheme = setup.config, setup.scheme
     python, case, sources = config.python, config.case, dict(config.python._sources)
     terms, term_names = {term.name: term for term in scheme.user_terms}, [entry.split()[0] for entry in python.terms]

@@ -51,7 +51,7 @@ ConfigLayer: TypeAlias = dict[tuple[str, str], ConfigValue]
 
 
 def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
-    """The layer of a TOML file; each problem begins with `file:line`. ConfigError: it is not TOML."""
+    """The layer of a TOML file; each problem begins with `file:line`. ConfigError: it cannot be read, or is empty."""
     text = read_text_file(path, MAX_CONFIG_FILE_BYTES, "configuration")
     try:
         tables = parse_toml(text)

@@ -17,7 +17,7 @@ from ...ocean.user_term import SCALAR_PARAMS, source_line_of
 from ...setup.fields.record_notes import sha256
 from ...setup.setup import Setup
 
-#: A term is identified by its tendencies for random fields, in every CELL_STRIDE-th cell and in NUMBER_FORMAT.
+#: A term is identified by its tendencies for random fields, in every CELL_STRIDE-th row and column, in NUMBER_FORMAT.
 SEED, CELL_STRIDE, NUMBER_FORMAT = 11, 8, "%.5e"
 #: The range of these fields, and a wider range, because conditions in a term may hold only beyond the first.
 VALUE_RANGE, WIDE_VALUE_RANGE = (1.0, 2.0), (-1e4, 1e4)
@@ -119,7 +119,7 @@ def tendencies_of_random_fields(
             name: np.asarray(rates[name].block_values((TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)), np.float64)
             for name in sorted(rates)
         }
-        return {name: np.broadcast_to(one, (TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)) for name, one in arrays.items()}
+        return {name: np.broadcast_to(rate, (TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)) for name, rate in arrays.items()}
     except BeyondHalo as error:
         raise UsageError(f"{term.name} reads cells further than {MAX_HALO_WIDTH} rows or columns away") from error
     except UsageError:

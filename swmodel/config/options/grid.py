@@ -197,7 +197,8 @@ class GridOptions(Section):
             elif (
                 end_position is not None
                 and self.is_set(size)
-                and not math.isclose(start_position + n_cells * cell_size, end_position, rel_tol=ROUND_OFF)
+                and abs(start_position + n_cells * cell_size - end_position)
+                > ROUND_OFF * (abs(start_position) + abs(n_cells * cell_size))
             ):
                 prefix = f"{start_position:.12g} + " if start else ""
                 equation = f"is not {prefix}{cells} {size} = {prefix}{n_cells} x {cell_size:.12g} {unit}"

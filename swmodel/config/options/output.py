@@ -38,7 +38,7 @@ def check_box(value: Any) -> Any:
     return tuple(value)
 
 
-#: The name of a station or a section: 1 to 64 characters, without spaces around it.
+#: The name of a station, a section or a river: 1 to 64 characters, without spaces around it.
 PlaceName = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
 Position = Annotated[tuple[float, float], BeforeValidator(check_position)]
 

@@ -52,7 +52,7 @@ class BasePhysicsOptions(Section):
     @field_validator("tracers")
     @classmethod
     def check_tracer_names(cls, tracers: tuple[TracerOptions, ...]) -> tuple[TracerOptions, ...]:
-        """The tracers. ValueError: two share a name, or one has a name in RESERVED_NAMES."""
+        """The tracers. ValueError: two share a name, or a name is in RESERVED_NAMES or a keyword of Python."""
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
                 raise ValueError(f'{count} tracers are called "{name}"; give them different names')

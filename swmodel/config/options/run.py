@@ -32,7 +32,7 @@ class RunOptions(Section):
     layout: str = option(
         "", "", "blocks in y and x, e.g. 2x3; empty: the shortest halos", pattern=r"^([1-9]\d{0,9}x[1-9]\d{0,9})?$"
     )
-    reproducible: bool = option(False, "", "same bits for every layout, a few percent slower")
+    reproducible: bool = option(False, "", "whether xla gives the same bits on every layout, a few percent slower")
     walltime: Duration | None = option(
         None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
     )
@@ -50,7 +50,7 @@ class RunOptions(Section):
 
 
 def keys_to_reset(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Keys of `run` that return to their defaults when the number of processes or of devices changes.
+    """Keys of `run` that return to their defaults when the number of processes or devices, or the transport, changes.
 
     These are the layout and the transport, if the layout fits the earlier number, and the devices, if the new transport
     has one device per process.

@@ -2,7 +2,7 @@
 
 kernels           the CUDA C++ of a step, from its Programs
 split             a pass as several kernels, where one would not fit into the registers
-kernel_library    its compilation by NVRTC, and its loading by the driver
+kernel_library    the compilation of the kernels by NVRTC, and their loading by the driver
 calls             the foreign call from JAX, the planes of the fields, the flags of land
 executor          the executor itself
 launch.cc         the foreign call, which launches kernels on XLA's stream

@@ -41,7 +41,7 @@ class CudaCalls(NativeCalls):
         if reason := block_unsupported_reason(rows, columns):
             raise SetupError(f"run.executor: {reason}; use more devices, or xla")
         self.kernels = kernel_library.load(self.request).kernels
-        # The same for a step and its adjoint, which share a memory.
+        # A step and its adjoint share a memory, so both have the same `halo_rows`.
         self.halo_rows = max(self.halo, generated_step.scheme.adjoint_static_halo)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
@@ -89,7 +89,7 @@ class CudaCalls(NativeCalls):
         return [view(number) for number in range(len(planes))]
 
     def flags(self, skip_land: bool = False):
-        """1 for each block of threads with land within reach of its cells [blocks down, blocks across]."""
+        """[blocks of threads in y, in x]: 1 with land within reach of the cells, else 0; `skip_land` has no effect."""
         mask_reach, (n_rows, n_columns) = self.reach_of_masks(), self.static.mask_bits.shape
         size = BLOCK_THREADS[1] * self.kernels.cells_per_thread, BLOCK_THREADS[0]
         corner = self.generated_step.static_halo - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach

@@ -147,7 +147,7 @@ DEVICE int mask_bits_of(const KernelArguments& args, int j, int i) {
   return args.mask_bits[args.static_origin + clamped_row(args, j) * args.static_stride + i];
 }
 
-// Fills the halo of field f, exchange_index among the exchanged fields. Each thread copies one value: the first
+// Fills the halo of field f, which is number exchange_index of the exchanged fields. Each thread copies one value: the first
 // 2 halo row_cells threads the rows to the south and north with their corners, the others the columns to the west and east.
 template <class T>
 DEVICE void fill_halo(const KernelArguments& args, int exchange_index, int f) {

@@ -23,7 +23,7 @@ STEPS_PER_CALL = 10
 
 
 def register() -> None:
-    """Register the foreign call with JAX. ImportError: it was not built. SetupError: JAX computes on the CPU."""
+    """Register the foreign call with JAX. ImportError: its library is unusable. SetupError: JAX computes on the CPU."""
     if reason := ffi_libraries.unsupported_reason(LIBRARY, ABI_VERSION):
         raise ImportError(
             f"the executor cuda cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
@@ -38,7 +38,11 @@ def register() -> None:
 
 
 class CudaExecutor(NativeExecutor):
-    """The step as kernels, generated from the dynamics: on NVIDIA GPUs, for every scheme and stepper without drying."""
+    """The step as kernels, generated from the dynamics: on NVIDIA GPUs, for every scheme and stepper without drying.
+
+    Args:
+        steps_per_sweep: steps per foreign call, more than one only for a block that is its own neighbour.
+    """
 
     name = "cuda"
 

@@ -25,7 +25,8 @@ from .kernels import CELLS_PER_THREAD, CudaKernels, write_kernels
 HERE = Path(__file__).parent
 #: The headers that the kernels include.
 HEADERS = ("device_functions.h", "kernel_arguments.h")
-#: IEEE division and roots; products are fused only where the text says so; float32 denormals are flushed to zero.
+#: IEEE division and roots; products are fused only where the text says so; float32 denormals are flushed to zero. The
+#: log names register spills.
 NVRTC_OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
 COMPUTE_CAPABILITY_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; 76 is the minor version
 
@@ -87,7 +88,10 @@ def unsupported_reason(request: StepRequest) -> str:
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def load(request: StepRequest) -> LoadedKernels:
-    """The kernels of a step, compiled at first use. SetupError: this or loading fails. UsageError: tracing fails."""
+    """The kernels of a step, compiled at first use.
+
+    SetupError: the GPU, NVRTC or the cache cannot be used, or loading fails. UsageError: tracing or compiling fails.
+    """
     binary, kernels = compile_kernels(request, architecture())
     handle = ctypes.c_void_p()
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
@@ -109,7 +113,7 @@ def driver() -> ctypes.CDLL:
 
 
 def check_driver_version() -> None:
-    """Raise SetupError if the driver is too old for the installed packages of JAX, so that JAX uses the CPU."""
+    """Raise SetupError if the driver is too old for the installed JAX, which then uses the CPU."""
     version = ctypes.c_int()
     if error := driver().cuDriverGetVersion(ctypes.byref(version)):
         raise SetupError(f"the CUDA driver does not report its version: {error_name(error)}")
@@ -123,7 +127,7 @@ def check_driver_version() -> None:
 
 
 def error_name(error: int) -> str:
-    """The driver's name of an error, as "CUDA_ERROR_NO_DEVICE"."""
+    """The driver's name of an error, such as "CUDA_ERROR_NO_DEVICE"."""
     name = ctypes.c_char_p()
     failed = driver().cuGetErrorName(error, ctypes.byref(name))
     return f"error {error}" if failed or name.value is None else name.value.decode()
@@ -131,7 +135,7 @@ def error_name(error: int) -> str:
 
 @cache
 def architecture() -> str:
-    """The architecture of the first GPU of this process, as "sm_90". SetupError: the driver finds none.
+    """The architecture of the first GPU of this process, such as "sm_90". SetupError: the driver finds none.
 
     The driver is asked, because JAX must not start in a process that only launches others.
     """
@@ -156,7 +160,7 @@ def gpu_memory_bytes() -> int:
 
 @cache
 def nvrtc(architecture: str) -> ctypes.CDLL:
-    """NVRTC, the compiler, for an architecture. SetupError: it is missing."""
+    """NVRTC, the compiler, for an architecture. SetupError: it is missing, or the GPU is too old for it."""
     number = int(architecture.removeprefix("sm_"))
     name_by_package = {
         package: needs.nvrtc for package, needs in CUDA_PACKAGES.items() if needs.oldest_architecture <= number
@@ -202,7 +206,7 @@ def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, Cud
         def make(text=kernels.source, options=variant.options) -> bytes:
             log.info("compiling the kernels of this configuration for the GPU; this takes a few seconds, only once")
             binary, spills = compile_text(text, architecture, options)
-            return spills.to_bytes(8, "little") + binary
+            return spills.to_bytes(8, "little") + binary  # a stored file begins with the bytes of register spills
 
         stored = read_or_make(name[:24] + ".cubin", make)
         if not int.from_bytes(stored[:8], "little"):

@@ -99,7 +99,7 @@ class CudaKernels(NamedTuple):
 def write_kernels(
     code: StepCode, dtype: str, cells_per_thread: int = CELLS_PER_THREAD, max_values: int | None = None
 ) -> CudaKernels:
-    """The kernels of all passes of a step, each with at most `max_values` values per cell; see `split.split`."""
+    """The kernels of all passes of a step, each with at most `max_values` values per cell if possible: see `split`."""
     passes = [PassKernels(code, number, cells_per_thread, max_values) for number in range(len(code.programs))]
     text = FILE_TEMPLATE.format(type=CPP_TYPES[dtype], passes="".join(each.text() for each in passes))
     # Coefficients, slip, offsets, ny and nx, each at most 8 bytes, and padding.
@@ -125,7 +125,7 @@ class PassKernels:
         self.coefficients: list[Coefficient] = []
         self.step_scalars = list(code.scalars)
         read = {node.value for node in nodes_of([self.program]) if node.op == "field"}
-        #: The fields that cells read, in the order of the planes.
+        #: The fields that cells read, in the order of `StepCode.fields`.
         self.fields_read = [name for name in code.fields if name in read]
 
     def text(self) -> str:
@@ -233,7 +233,7 @@ class CellStatements:
         return self.variable(f"t{len(self.variables)}", text)
 
     def read(self, ref: Ref) -> str:
-        """The variable that holds a value, after statements that compute it."""
+        """The variable that holds a value, or a number; adds the statements that compute the variable."""
         node, row, column = ref
         code = self.pass_kernels.code
         if node.op == "number":

@@ -25,7 +25,7 @@ class Margins(NamedTuple):
     east: int = 0
 
     def extended_by(self, cells: Iterable[tuple[int, int]]) -> Margins:
-        """The margins of a value that is read at these offsets (rows, columns)."""
+        """The margins of a value that a kernel with these margins reads at some offsets (rows, columns)."""
         rows, columns = zip(*cells, strict=True)
         return Margins(
             max(0, self.south - min(rows)),
@@ -62,7 +62,8 @@ class ValueCounter:
 
     def __init__(self, program: Program):
         cells = set().union(*read_offsets(program.outputs.values()).values())
-        rows, columns = (2 * max(abs(cell[axis]) for cell in cells) for axis in (0, 1))  # between any two nodes
+        # The largest distances between two nodes.
+        rows, columns = (2 * max(abs(cell[axis]) for cell in cells) for axis in (0, 1))
         self.row_bits, self.middle_row, self.middle_column = 2 * columns + 1, rows, columns
         self.operands = {
             node.number: [

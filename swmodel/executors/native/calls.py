@@ -11,8 +11,10 @@ Arrays of a step (step.cc reads them in this order):
     halos       west, east [fields, rows, halo]; south, north [fields, halo, columns + 2 halo], corners included
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
     scalars     [steps of the sweep, n]: numbers that are the same for all cells
-    static      slip [1]; row_statics [n, rows, 1]; statics [n, rows, columns] and mask_bits [rows, columns], padded
+    static      slip [1]; row_statics [n, rows, 1]; statics [n, rows, columns] and mask_bits [rows, columns]
     flags       [rows, groups of columns] (uint8): the Flags of pass_arguments.h
+
+Static arrays and flags have `static_halo` further rows and `row_padding` further columns on each side.
 
 Results: memory, then edges west, east [fields, rows, halo], south, north [fields, halo, columns].
 """
@@ -167,7 +169,7 @@ class NativeCalls:
         return Edges.from_fields(fields, n_steps * self.halo, self.extent)
 
     def narrow_edges(self, edges, n_fields: int, n_steps: int):
-        """The edges that sweeps of `n_steps` steps need: of all fields, or, for one step, of those it reads."""
+        """The edges that sweeps of `n_steps` steps need: of all fields, or, for one step, of those with halos."""
         return edges.narrow(
             n_fields if n_steps > 1 else len(self.step_code.programs[0].halo_fields), n_steps * self.halo
         )
@@ -275,7 +277,7 @@ class NativeCalls:
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
         """The flags [3, ...] of the passes of `generate.split_by_smoothness`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
-        # Nothing may be skipped if a term acts at rest, or where each step has its own planes, as in derivatives.
+        # Unchanged groups are computed if a term acts at rest, or if each step has its own planes, as in derivatives.
         acts_at_rest = any(term.acts_at_rest for term in self.generated_step.scheme.active_terms)
         options = self.memory_layout | int64_attributes(
             itemsize=self.dtype.itemsize,
@@ -291,7 +293,7 @@ class NativeCalls:
             skip_unchanged=self.generated_step.rotates_planes and not acts_at_rest,
         )
         thickness = self.static.scalars["drying_thickness"].reshape(())
-        # The limits are a little stricter than needed, so that rounding never marks a cell as smooth that is not.
+        # The limits are a little stricter than needed, so that rounding never marks a breaking or thin cell as smooth.
         limits = jnp.stack(
             [1.001 * THIN_LAYER_LIMITS[1] * thickness, jnp.asarray(0.999 * BREAKING_LIMITS[0], self.dtype), thickness]
         )

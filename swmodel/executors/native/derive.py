@@ -72,7 +72,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
 def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Program]:
     """The programs that compute the adjoints of the inputs of `programs` from those of their results.
 
-    They are in the order of execution, without `sent_fields`; `live` are the fields used after the last program.
+    The results are in the order of execution, without `sent_fields`; `live` are the fields used after the last program.
     """
     live, transposed = set(live), []
     for program in reversed(programs):

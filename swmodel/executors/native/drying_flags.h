@@ -1,4 +1,4 @@
-// The flags of the passes of a step with drying: where waves break or water is thin, and where ground stays dry.
+// The flags of the passes of a step with drying: where waves break or water is thin, and where a step changes nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Marks = std::vector<std::uint8_t>;
 constexpr std::uint64_t EACH_BYTE = 0x0101010101010101;  // 1 in each of eight bytes
 enum GroupKind : std::uint8_t { SMOOTH, BREAKING, UNCHANGED };
 
-// The type of `mark_row` in sweep.h.
+// The type of the generated function swmodel_mark_row, which calls `mark_row` in sweep.h.
 using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
 
 // A block and the halo of its thickness, the strips `west` to `north`. Static fields and flags have `static_halo` rows around
@@ -71,7 +71,8 @@ struct DryingFlags {
     Marks near_breaking, all_closed, has_breaking;
   };
 
-  // `marks` has room for the cells of all groups. The outermost cells of the halo are not marked, as their neighbours are unknown.
+  // Finds the BlockMarks of row r. `marks` has room for the cells of all groups. The outermost cells of the halo are not marked,
+  // because their neighbours are unknown.
   void mark_row_groups(Index r, const RowWindow& rows, Marks& marks, BlockMarks& found) const {
     const Index begin = row_padding + 1 - halo, end = row_padding + nx + halo - 1, n = groups();
     const Index first = begin / GROUP_COLUMNS, last = (end + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
@@ -140,7 +141,7 @@ struct DryingFlags {
   }
 
   // Fills the flags of the pass over the groups of one kind. The pass also computes up to warmup_rows rows south of them, without
-  // writing these (UNWRITTEN).
+  // writing these (UNWRITTEN). Groups that the pass computes have their flag of land, at least min_flag; the others are SKIPPED.
   void fill_flags(const Marks& kinds, GroupKind kind, std::uint8_t warmup_rows, std::uint8_t min_flag, const std::uint8_t* land_flags,
                   std::uint8_t* out) const {
     const Index n = groups();
@@ -185,8 +186,8 @@ ffi::Error compute_drying_flags(Arguments& args) {
   block.static_halo = args["static_halo"];
   block.row_padding = args["row_padding"];
   block.plane_size = args["plane_size"];
-  const Index halo = args["halo"], columns_with_halo = args["columns"] + 2 * halo, rows = args["rows"], field = args["exchange_index"];
-  const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + field * size; };
+  const Index halo = args["halo"], columns_with_halo = args["columns"] + 2 * halo, rows = args["rows"], exchange_index = args["exchange_index"];
+  const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + exchange_index * size; };
   block.ny = extent[0];
   block.nx = extent[1];
   block.halo = halo;

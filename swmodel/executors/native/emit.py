@@ -147,7 +147,7 @@ struct {self.struct_name} {{
 """
 
     def record_idle_masks(self):
-        """Record the masks of the outputs relative to idle values, which are needed where one of these is land."""
+        """Record the masks of outputs, relative to idle values: these are needed where one of the masks is land."""
         read = read_offsets(self.program.outputs.values())
         masks = {cell for node, cells in read.items() if node.op == "mask" for cell in cells}
         from_node = {node: {(y - r, x - c) for r, c in read[node] for y, x in masks} for node in self.idle_nodes}

@@ -47,7 +47,8 @@ class NativeExecutor(JaxExecutor):
 
     Raises:
         ValueError: a block has fewer rows or columns than the halo of a sweep.
-        ImportError: the foreign calls are missing (`generated_step.register`).
+        ImportError: the foreign calls cannot be used (`generated_step.register`).
+        UsageError: a term cannot be traced.
     """
 
     name = "native"
@@ -99,7 +100,7 @@ class NativeExecutor(JaxExecutor):
             self.static = replace(self.static, statics=program(self.static.statics, values))
 
     def _make_static(self, varying=None):
-        """`static_of` for the blocks of this process; `varying` as in `replace_params`, None: coefficients at start."""
+        """`static_of` for the blocks of this process; `varying` as in `replace_params`, None: their start values."""
         setup, generated_step, halo = self._setup, self.generated_step, self.generated_step.static_halo
 
         def static(block):

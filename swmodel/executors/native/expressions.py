@@ -1,6 +1,6 @@
 """One operation of a graph as a C++ expression, for the native step and for CUDA kernels.
 
-These two pass functions that read operands and masks; this module fixes the order of operations, and so the bits.
+Both pass functions that read operands and masks; this module fixes the order of operations, and so the bits.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Arguments {
 
   ffi::ThreadPool pool;
 
-  // The next array; `dimension` is then one of its dimensions.
+  // The next array; `dimension` then gives the dimensions of this one.
   template <class T = void>
   const T* next() {
     const ffi::AnyBuffer array = *arrays_.get<ffi::AnyBuffer>(number_++);

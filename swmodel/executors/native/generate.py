@@ -53,9 +53,9 @@ class StepCode(NamedTuple):
     """The step of a scheme, ready for compilation."""
 
     source: str  # C++ that includes sweep.h
-    fields: tuple[str, ...]  # fields that are read and written, in the order of memory; those of the State first
-    statics: tuple[str, ...]  # other static fields, in their order
-    row_statics: tuple[str, ...]  # static fields that are uniform in each row
+    fields: tuple[str, ...]  # fields read or written, in the order of memory; those with halos in the first pass lead
+    statics: tuple[str, ...]  # static fields that vary along rows, in the order of their array
+    row_statics: tuple[str, ...]  # static fields that are uniform in each row, likewise
     static_refs: dict[str, Ref]  # the Refs of all static fields
     scalars: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
     programs: tuple[Program, ...]  # one for each pass

@@ -17,7 +17,7 @@ from .graph import evaluate, leaf_names
 from .step_library import StepRequest
 from .trace import MASKS_ON_WATER, kinds_of, lengths_of, scalar_names
 
-#: Columns per flag, as in pass_arguments.h: the numbers of the longest vector. A multiple of it precedes the block.
+#: Columns per flag, as in pass_arguments.h: as many as the longest vector has numbers; the row padding is a multiple.
 GROUP_COLUMNS = 16
 #: The mask bits of a cell without land around it, see `GeneratedStep.static_of`; as ALL_WATER in pass_arguments.h.
 ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
@@ -28,7 +28,7 @@ MAX_STEPS_PER_SWEEP = 4
 
 
 def register() -> None:
-    """Register the foreign calls with JAX."""
+    """Register the foreign calls with JAX. ImportError: they cannot be used."""
     if reason := library_unsupported_reason():
         raise ImportError(
             f"the native step cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
@@ -102,7 +102,7 @@ class GeneratedStep(NamedTuple):
         corner_kind = xp.where((grid.slip == 0) & (corner_kind > 0) & (corner_kind < 4), corner_kind + 4, corner_kind)
         mask_bits = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * corner_kind
         mask_bits = (mask_bits + 64 * grid.open_boundary_u + 128 * grid.open_boundary_v).astype(np.uint8)
-        # The boundary condition is the slip at any corner that is not interior.
+        # The boundary condition is the largest slip at corners that are not interior; beside open boundaries slip is 0.
         boundary_slip = xp.max(xp.where(grid.corner_weight != 1, grid.slip, 0))
         padding = self._static_padding(code)
         depth = {"depth": grid.depth}
@@ -117,7 +117,10 @@ class GeneratedStep(NamedTuple):
         )
 
     def static_indices_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """Indices of the `statics` that depend on these Params; None if one depends on others, or a row static does."""
+        """Indices of the `statics` that depend on these Params.
+
+        None: one of them also depends on other fields, or a row static depends on these Params.
+        """
         code, fields = self.step_code(kinds, dtype), set(fields)
         leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.row_statics)}
         affected = [name for name, leaves in leaves_by_static.items() if leaves & fields]
@@ -151,7 +154,10 @@ class GeneratedStep(NamedTuple):
 
 
 def stack_fields(parts: dict, names, size, padding, dtype, xp):
-    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded; removes them from `parts`."""
+    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded; removes them from `parts`.
+
+    Without names the array has one element, 0.
+    """
     if not names:
         return xp.zeros((1, 1, 1), dtype)
     padded_fields = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), padding, mode="edge") for name in names)

@@ -1,6 +1,6 @@
 """The operations of a graph: their values, C++ and derivatives.
 
-`xp` provides the functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k belongs to the
+`xp` provides the functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k stands for the
 Coefficient of an operation: its value in `value`, the Coefficient itself in `derivatives`, None if there is none.
 """
 

@@ -27,7 +27,7 @@ class RowValue(NamedTuple):
 
 
 def vectors_away(column: int) -> int:
-    """How many vectors further east the numbers may lie that are `column` columns to the east; negative: west."""
+    """How many vectors to the east a number that is `column` columns to the east may be; negative: to the west."""
     n_vectors = -(-abs(column) // MAX_COLUMN_SHIFT)  # the shortest vectors have MAX_COLUMN_SHIFT numbers
     return n_vectors if column > 0 else -n_vectors
 
@@ -92,7 +92,7 @@ class LoopSchedule:
         return [r for arg in ref.args for r in self.operands(arg)] if ref.node in self.recomputed else [ref]
 
     def is_cheap(self, node: Node) -> bool:
-        """Whether a value takes at most MAX_RECOMPUTED_OPERATIONS operations, each counted once."""
+        """Whether a value takes at most MAX_RECOMPUTED_OPERATIONS operations, without those of recomputed nodes."""
         counted: set[Node] = set()
         pending, n_operations = [node], 0
         while pending and n_operations <= MAX_RECOMPUTED_OPERATIONS:

@@ -1,4 +1,4 @@
-// The interface between XLA and compiled steps: XLA FFI handlers, whose arrays calls.py lists.
+// The interface between XLA and compiled steps: XLA FFI handlers, which calls.py calls.
 
 #include <algorithm>
 #include <cstring>
@@ -79,7 +79,7 @@ ffi::Error run_pass(Arguments args) {
   return ffi::Error::Success();
 }
 
-// Calls copy(field, row) for all rows of the fields [ny, nx], on several threads.
+// Calls copy(field, row) for all rows of all fields, on several threads.
 template <class Copy>
 void parallel_for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
   const Index bands = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
@@ -168,7 +168,8 @@ Marks any_marked_near(const std::uint8_t* cells, Index rows, Index columns, cons
   return found;
 }
 
-// The Flag of every group of columns: COAST if land is in its window; with `skip_land`, SKIPPED if no water is.
+// Array: mask_bits. Result: the Flag of every group of columns: COAST if land is in the window `land` around it; with `skip_land`,
+// SKIPPED if no water is in the window `water`.
 ffi::Error land_flags(Arguments args) {
   const auto* cells = args.next<std::uint8_t>();
   const Index rows = args.dimension(0), columns = args.dimension(1);

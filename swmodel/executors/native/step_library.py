@@ -1,10 +1,10 @@
 """The library of a generated step: an existing file, or a new one from the C++ compiler of the machine.
 
-Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, in a cache folder
-of the user. The name of a library is a digest of its source and headers, the compiler's options and the instruction
-set; the compiler does not matter, because the source fixes all rounding. One process compiles while others wait: it
-writes the library into a temporary folder, tries to load it, and moves it into the cache. Libraries that other users
-can write are never used.
+Libraries of the cases without drying are built when swmodel is installed (`model.build_steps`), others at first use, in
+a cache folder of the user. The name of a library is a digest of its source and headers, the options of the compiler and
+the instruction set; the compiler does not matter, because the source fixes all rounding. One process compiles while
+others wait: it writes the library into a temporary folder, tries to load it, and moves it into the cache. Libraries in
+the cache that other users can write are never used.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class StepRequest(NamedTuple):
 
 @cache
 def instructions() -> str:
-    """The value of -march; "default": the option is omitted; "native" is followed by a digest of the processor."""
+    """The value of -march; "default": none; "native" is followed by the machine and a digest of the processor."""
     march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
     if march != "native":
         return march
@@ -121,7 +121,10 @@ def unsupported_reason(request: StepRequest) -> str:
 
 
 def library_of(request: StepRequest) -> Path:
-    """The library of a step, compiled at first use."""
+    """The library of a step, compiled at first use; if that fails, an installed one for a portable instruction set.
+
+    SetupError: no library can be used.
+    """
     name = request.library_name(instructions())
     if not has_instructions(instructions()):
         raise SetupError(f"this processor lacks instructions of {instructions()}; change SWMODEL_INSTRUCTIONS")
@@ -169,7 +172,7 @@ def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def publish(new_file: Path, target: Path) -> None:
-    """Move a new file to its place in the cache; remove the oldest files of the folder beyond MAX_CACHED_FILES."""
+    """Move a new file to its place in the cache; remove the oldest files of its kind beyond MAX_CACHED_FILES."""
     new_file.chmod(0o500)
     with new_file.open("rb") as file:
         os.fsync(file.fileno())  # otherwise a power cut could leave a file of zeros under this name

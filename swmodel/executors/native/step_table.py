@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def describe_step(setup: Setup) -> str:
-    """For each pass of a step: fields read and written, rows kept, operations and bytes per cell.
+    """Scheme, halo and static fields; for each pass of a step fields read and written, rows kept, operations and bytes.
 
-    Operations are those on water, where a multiply-add counts as two. Bytes are those that a pass moves if nothing
-    stays in the cache between passes: each field is read once and, if it changes, written once.
+    Operations per cell are those on water, where a multiply-add counts as two. Bytes per cell are those that a pass
+    moves if nothing stays in the cache between passes: each field is read once and, if it changes, written once.
     """
     request = request_of(setup)
     code, scheme, time = request.step_code, request.scheme, setup.config.time

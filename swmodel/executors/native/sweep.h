@@ -1,4 +1,5 @@
 // The sweep: one pass over the rows of a block, in place, for one step or several (temporal blocking). It contains no physics.
+// For steps with drying, `mark_row` at the end of this file marks breaking and thin water.
 //
 // A Program (generated) computes row j of one step from rows j to j + NORTH_REACH, which are not overwritten yet, and from
 // ring buffers of earlier rows. In a sweep of several steps each step works NORTH_REACH rows south of the step before. Rows of
@@ -34,10 +35,10 @@ struct RowAccess;
 template <class T, template <class> class Program>
 struct RowAccess<T, Program<T>> {
   const Sweep<T, Program>& sweep;
-  const int* field_planes;  // of the fields at this step
+  const int* field_planes;  // the field in whose memory each field is at this step
   T* rings;
   Index j;
-  const T* slip;  // at corners, by the wet cells around
+  const T* slip;  // the table of the slip at corners, see lookup_corner
 
   T* field(int f, int a) const { return sweep.row(READ_FROM, field_planes[f], j + a); }
   T* output(int f) const { return sweep.row(WRITE_TO, field_planes[f], j); }
@@ -66,8 +67,8 @@ struct RowAccess<T, Program<T>> {
     const PassArguments& args = sweep.args;
     return args.mask_bits + static_row(a) * args.static_stride + args.row_padding;
   }
-  // Whether field f is written with streaming stores: if they go to another plane than its reads, or it is not read, and the
-  // plane would leave the cache before the next pass reads it.
+  // Whether field f is written with streaming stores: if the pass does not read the plane that it writes, and this plane would
+  // leave the cache before the next pass reads it.
   bool uses_streaming_store(int f, bool read) const { return sweep.uses_streaming_store(f, read, j); }
   // Whether no neighbour gets these columns.
   bool is_inner(Index first, Index last) const {
@@ -118,7 +119,7 @@ class Sweep {
       for (Index j = j0_; j < j1_; ++j) pack_edges(j);
       return;
     }
-    // Land next to skipped groups is computed from ring buffers that nothing has filled there, so they get finite numbers.
+    // Land next to skipped groups also reads parts of ring buffers that nothing has filled, so the buffers start with finite numbers.
     if (std::memchr(args.flags, SKIPPED, (args.rows + 2 * args.static_halo) * groups()) != nullptr) {
       std::fill_n(rings_, n_steps * P::RING_ROWS * args.stride, T(1));
     }
@@ -146,7 +147,7 @@ class Sweep {
     return args.exceeds_cache && elsewhere && args.n_steps == 1 && j >= args.halo && j < args.ny - args.halo;
   }
 
-  // Row r of a field: of the block, or the copy of a row around it; if the field is not exchanged, the nearest row.
+  // Row r of a field: one of [j0, j1), or the copy of a row around them; if the field is not exchanged, the nearest of [j0, j1).
   T* row(PlaneUse use, int f, Index r) const {
     const Index k = exchange_index_[f];
     if (k >= 0 && r < j0_) return south_ + (k * args.halo + std::max<Index>(r - j0_ + args.halo, 0)) * args.stride + args.row_padding;
@@ -242,7 +243,7 @@ class Sweep {
 
   Index groups() const { return (args.static_stride + GROUP_COLUMNS - 1) / GROUP_COLUMNS; }
 
-  // Copies the outermost columns and rows for the neighbours.
+  // Copies what the neighbours get of row j: its outermost columns, and all of it if it is one of the outermost rows.
   void pack_edges(Index j) const {
     const Index halo = args.halo, nx = args.nx, ny = args.ny;
     for (int k = 0; k < (args.n_steps > 1 ? N_USED : N_SENT); ++k) {

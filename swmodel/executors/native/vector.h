@@ -178,8 +178,8 @@ SWMODEL_INLINE V power(V a, V b) {
   return a;
 }
 
-// ---- masks: one byte per cell; wet, open_u and open_v in the bits 0 to 2, the wet cells around the corner in the bits 3
-// to 5, with 4 added where there is no stress at a boundary; open_boundary_u and open_boundary_v in the bits 6 and 7 ----
+// ---- masks: one byte per cell; wet, open_u and open_v in the bits 0 to 2, the number of wet cells around the corner in the bits 3
+// to 5, plus 4 at corners on a boundary without stress; open_boundary_u and open_boundary_v in the bits 6 and 7 ----
 
 template <class V>
 SWMODEL_INLINE auto load_mask_bits(const std::uint8_t* p) {

@@ -83,7 +83,8 @@ def restart_examination(path) -> guard.FileToExamine:
 def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:
     """The restart file to continue from, and remarks on newer but damaged files.
 
-    `name`: a path, or the name of a file in restart/; None: the newest intact file. FilesError: no file is intact.
+    `name`: a path, or the name of a file in restart/; None: the newest intact file. FilesError: there is none, or the
+    named file is not intact.
     """
     if name is not None:
         path_in_folder = Path(directory) / RESTART_FOLDER / name
@@ -108,7 +109,7 @@ def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, lis
 
 
 def check_initial_restart(path, directory) -> None:
-    """Raise UsageError if a run into `directory` would replace a restart file, and FilesError if it is damaged."""
+    """Raise UsageError if a run into `directory` would replace the restart file `path`; FilesError: it is damaged."""
     if Path(directory).resolve() in Path(path).resolve().parents:
         raise UsageError(f"{directory} holds {path}, from which the run starts; give another folder with --output")
     if "problem" in (facts := examine_restart(path)):
@@ -136,7 +137,7 @@ def set_aside_later_files(directory, step: int) -> None:
 
 
 def remove_old_files(directory, step: int) -> None:
-    """Keep the restart file of `step` and the one before; remove all other restart files, also unfinished ones."""
+    """Keep the restart file of `step` and the one before; remove all others, also unfinished and unused ones."""
     latest = [path for path in list_restart_files(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTART_FOLDER).iterdir():
         if RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name) and path not in latest:

@@ -55,7 +55,10 @@ def with_stored_fields(config: Config, path):
 
 
 def names_in_file(config: Config, name: str) -> dict[str, str]:
-    """{name in the file: location} of a field; two entries for a component of a vector on a grid with rotated axes."""
+    """{name in the file: location} of a field.
+
+    On a grid with rotated axes, a component of a vector is stored at the locations of both components.
+    """
     key = FIELD_PREFIX + name
     main_location = location_of(name)
     components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else ()

@@ -1,4 +1,4 @@
-"""Writing of restart files during a run, which keeps the two newest."""
+"""Writes restart files during a run, and keeps the two newest."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class RestartWriter:
 
 
 def write_restart(path, model, config: Config, accumulator_fields: dict, command_line: str = "") -> None:
-    """Write the state of a model and the fields of its accumulators to a restart file; `config`: the one to record."""
+    """Write the state of a model and the fields of its accumulators to a restart file, as `write.write` does.
+
+    `config`: the configuration to record. WriteError: `path` names no file.
+    """
     if not Path(path).name:
         raise WriteError(f"{Path(path)} cannot be written: it is a folder")
     records, substeps = model.restart_notes(), model.substeps

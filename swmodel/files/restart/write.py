@@ -1,7 +1,7 @@
 """Write a restart file, which is verified and appears complete or not at all.
 
 Rank 0 writes a NetCDF file and gathers ranges of rows for it; all processes write a Zarr store. In a restart file of an
-ensemble, fields have a leading axis of members.
+ensemble, fields have a leading axis of members, except those from Python.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MEMORY_SUFFIX = "_memory"
 
-#: Extremes of a field since the start of the run, {suffix of the name: description}, and the pattern of their names.
+#: Extremes of a field since the start of the run, {suffix: description}, and a pattern that separates name and suffix.
 EXTREMES = {
     MAXIMUM_SUFFIX: "largest value",
     f"{MAXIMUM_SUFFIX}_step": "step of the largest value",

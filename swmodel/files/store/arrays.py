@@ -47,7 +47,7 @@ MAX_RECORDS = 2**40
 def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
     """Create the arrays of a store, as `define` defines them in a netCDF4.Dataset; returns attributes and array names.
 
-    Arrays without records that are not on the grid are also written. `shape`: rows and columns in each file of a field.
+    Also writes the values of arrays without records, except fields. `shape`: rows and columns in each file of a field.
     """
     import netCDF4
 
@@ -146,7 +146,7 @@ def open_array(path: Path, document: dict, read_only: bool = True):
 
 
 def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
-    """The files of an array that hold `records`; None: all files."""
+    """The files of an array; with `records`, which only fields allow, those that hold these records."""
     files_per_axis = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
     ranges: list[Iterable[int]] = [range(count) for count in files_per_axis]
     if records is not None:
@@ -179,15 +179,16 @@ def read_store_metadata(path: Path) -> tuple[dict, dict[str, dict]]:
 
 
 def remove_records_beyond(path: Path, document: dict, n_records: int) -> None:
-    """Remove the files of an array that hold records from `n_records` on, or that a killed writer has left."""
+    """Remove the records of a field from `n_records` on; of other arrays in time, files that a killed writer left."""
     if not has_records(dimensions_of(document)) or not (path / "c").is_dir():
         return
-    for entry in (path / "c").iterdir():
-        if not is_on_grid(dimensions_of(document)):
-            if entry.suffix == PARTIAL_SUFFIX:
-                entry.unlink()
-        elif int(entry.name) >= n_records:
-            shutil.rmtree(entry)
+    if not is_on_grid(dimensions_of(document)):
+        for file in [*(path / "c").rglob(f"*{PARTIAL_SUFFIX}")]:
+            file.unlink()
+        return
+    for folder in (path / "c").iterdir():
+        if int(folder.name) >= n_records:
+            shutil.rmtree(folder)
 
 
 def series_files(path: Path, documents: dict[str, dict], record: int) -> list[Path]:

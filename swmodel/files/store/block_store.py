@@ -118,7 +118,7 @@ class BlockStore:
     # The following methods run in the worker thread.
 
     def _create_arrays(self, define) -> None:
-        """Create the folder and its arrays, as `define` defines them in a netCDF4.Dataset."""
+        """Create the folder, replacing an older one, and its arrays, as `define` defines them in a netCDF4.Dataset."""
         remove_path(self.path)
         remove_path(self._pieces_folder)
         self.path.mkdir()
@@ -179,14 +179,17 @@ class BlockStore:
         self._process_pending(MAX_WAIT_SECONDS, only_while_idle=True)
 
     def _files_to_await(self, field_slices: list[FieldSlice]) -> list[Path]:
-        """The files for which this process waits until it calls `_on_complete`."""
+        """The files for which this process waits before it calls `_on_complete`."""
         return []
 
     def _on_complete(self, record) -> None:
         """Called when all awaited files of the fields of a record exist; `record`: see `PendingFields`."""
 
     def _process_pending(self, max_wait: float, only_while_idle: bool = False) -> None:
-        """Join files and complete pending fields, in order, as far as the pieces and files of other processes exist."""
+        """Join files and complete pending fields, in order, as far as the pieces and files of other processes exist.
+
+        Wait up to `max_wait` s for them; with `only_while_idle`, only as long as no other call is queued.
+        """
         deadline = time.monotonic() + max_wait
         while self._pending:
             fields = self._pending[0]
@@ -224,7 +227,8 @@ class BlockStore:
             fields = self._pending[0]
             if fields.shared_files:
                 name, leading_indices, shared_file = fields.shared_files[-1]
-                missing = self._piece_path(name, leading_indices, shared_file, shared_file.writers[-1])
+                pieces = [self._piece_path(name, leading_indices, shared_file, each) for each in shared_file.writers]
+                missing = next((piece for piece in pieces if not piece.exists()), pieces[-1])
             else:
                 missing = fields.awaited_files[-1]
             raise FilesError(f"{missing} is missing, though it was written; was it removed?")

@@ -14,8 +14,8 @@ from . import arrays
 def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """Facts about a store, like those of `integrity.examine`. An error of any type means that it cannot be read.
 
-    `full`: whether to verify all values, or only those of arrays with one axis. `before_read` is called with the number
-    of bytes of the values.
+    `full`: whether to verify all values, or only those of arrays with fewer than two axes. `before_read` is called with
+    the number of bytes of the values.
     """
     path = Path(path)
     if not (path / arrays.METADATA_FILE).is_file():

@@ -78,7 +78,7 @@ class RecordStore(BlockStore, ABC):
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int) -> None:
-        """Start a record of at most `nbytes` on all processes together."""
+        """Start a record whose values take up to `nbytes`, the sum over all processes."""
         self._submit(self._require_disk_space, nbytes + MAX_RECORD_METADATA_BYTES)
         self._unwritten_fields = dict.fromkeys(self._record_fields)
 
@@ -187,7 +187,7 @@ class RecordStore(BlockStore, ABC):
         return [file for field in field_slices for file in arrays.field_files(self.path, *field, file_indices)]
 
     def _on_complete(self, record: tuple[int, float] | None) -> None:
-        """Publish a complete record, or later if more calls are queued; None: publish the constant fields at once."""
+        """Publish a complete record, later if more calls are queued; None: publish the constant fields at once."""
         if self.transport.rank:
             return
         self._unpublished_records += [record] if record else []

@@ -3,7 +3,7 @@
 A file holds a rectangle of cells of one variable in one record. All files have the same shape, except at the northern
 and eastern edge. When a store is created, each file lies within one process's part of the grid if possible. Otherwise,
 or if a run continues with other parts, some files cover several parts; one process, the owner, joins such a file from
-the pieces of all.
+the pieces of all writers.
 """
 
 from __future__ import annotations

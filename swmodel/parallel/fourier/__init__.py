@@ -59,7 +59,7 @@ class Fourier:
     columns beyond the block's kx are zero and ignored.
 
     Attributes:
-        kind_y, kind_x: the kind of series along each axis, of SERIES_KINDS.
+        kind_y, kind_x: the kind of series along each axis, one of SERIES_KINDS.
     """
 
     transport: Transport
@@ -131,7 +131,7 @@ class Fourier:
         return jnp.asarray(parts)[row * self.transport.layout[1] + column]
 
     def get_blocks(self, coefficients) -> list[np.ndarray]:
-        """The coefficients from a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx_ranges]."""
+        """The coefficients from a jitted program for each of `transport.blocks`: NumPy [..., ky, kx of `kx_ranges`]."""
         arrays = self.transport.get_blocks(coefficients, halo=None)
         return [array[..., : span.length] for array, span in zip(arrays, self.kx_ranges, strict=True)]
 

@@ -24,7 +24,8 @@ def connect(
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    SetupError: the number of processes or devices does not fit the layout, or mpi cannot use the GPUs.
+    All processes call it together. SetupError: the number of processes or devices does not fit the layout, or mpi
+    cannot use the GPUs.
 
     Args:
         devices: number of devices per process, if sharded.
@@ -71,7 +72,7 @@ def gather_members(
 
 
 def is_shift_correct(name: str, size: int, devices: int = 1, exchange: str = "auto") -> bool:
-    """Whether `shift` gives each of the `size * devices` blocks the numbers of its western neighbour."""
+    """Whether `shift` gives each of `size * devices` blocks its western neighbour's number. All processes call it."""
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices, exchange=exchange)
     sent = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

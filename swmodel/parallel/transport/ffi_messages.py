@@ -59,7 +59,7 @@ def int64_handle(mpi_object) -> int:
 
 
 def communicator_handle(comm) -> int:
-    """The handle of a communicator. From now on an MPI error ends all processes, as MPI may still write into arrays."""
+    """The handle of a communicator. From now on an MPI error ends all processes: MPI might still write into arrays."""
     comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
     return int64_handle(comm)
 

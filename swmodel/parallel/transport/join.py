@@ -68,10 +68,10 @@ def coordinator_address(rank_info: RankInfo) -> str | None:
 def initialize_distributed(
     rank_info: RankInfo, devices: int, timeout: float = watchdog.START_TIMEOUT_SECONDS
 ) -> KeyValueMessages:
-    """Connect the JAX devices of all processes, `devices` of them in this one; must be called before JAX starts.
+    """Connect the JAX devices of all processes, `devices` of them in this one. All call it before JAX starts.
 
     If a process is silent for much longer than `timeout`, the time limit of the watchdog in s, JAX ends all processes
-    without a message.
+    without a message. SetupError: the processes do not find each other.
     """
     import jax
 

@@ -52,7 +52,10 @@ def message_effects(*, exchange: str, **_) -> set:
 
 @lru_cache
 def _communicator(ranks: tuple[int, ...], comm_handle: int) -> MPI.Intracomm:
-    """The communicator of some ranks of DEVICE_COMM, whose handle is `comm_handle`; they create it at compilation."""
+    """The communicator of some ranks of DEVICE_COMM, which they create when they first compile a message between them.
+
+    `comm_handle`, the handle of DEVICE_COMM, distinguishes entries of the cache.
+    """
     jax.effects_barrier()
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), MESSAGE_TAG)
 

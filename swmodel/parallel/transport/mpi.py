@@ -25,7 +25,7 @@ REDUCTIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 def choose_exchange(exchange: str) -> str:
     """The library for messages: `exchange` or, for "auto", mpi4jax, but ffi if only ffi works on all processes.
 
-    All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but mpi4jax cannot.
+    All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but the library cannot.
     """
     if has_gpu() and (exchange == "ffi" or not has_gpu_support()):
         raise SetupError(

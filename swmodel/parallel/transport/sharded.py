@@ -63,9 +63,9 @@ class ShardedTransport(Transport):
         return rows[0].length, columns[0].length
 
     def part_of_process(self, rank: int) -> Block:
-        parts = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
-        spans = (spans[index * local : (index + 1) * local] for spans, index, local in parts)
-        y, x = (IndexRange(own[0].start, own[-1].stop, own[0].axis_size) for own in spans)
+        axes = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
+        own_spans = (spans[index * local : (index + 1) * local] for spans, index, local in axes)
+        y, x = (IndexRange(own[0].start, own[-1].stop, own[0].axis_size) for own in own_spans)
         return Block(rank, self.process_layout, y, x)
 
     def extent(self):
@@ -188,7 +188,7 @@ class ShardedTransport(Transport):
             return np.asarray(array)[..., :rows, :columns]
 
         blocks_and_devices = zip(self.blocks, self._devices, strict=True)
-        return [jax.tree.map(lambda array, at=at: block_array(array, *at), tree) for at in blocks_and_devices]
+        return [jax.tree.map(lambda array, pair=pair: block_array(array, *pair), tree) for pair in blocks_and_devices]
 
     def join_blocks(self, blocks):
 

@@ -50,8 +50,8 @@ class Transport:
     def jit(self, program: Callable, **options) -> Wrapped:
         """jax.jit of a program that is written for the arrays of one block; numbers are the same in all blocks.
 
-        The program may use `shift`, `swap`, `sum` and `transpose`, which JAX's transformations treat as linear.
-        `extent`, `offset`, `block_index` and `is_first_block` give the position of the block.
+        The program may use `shift`, `swap`, `sum`, `total`, `shared` and `transpose`, which JAX's transformations treat
+        as linear. `extent`, `offset`, `block_index` and `is_first_block` give the position of the block.
         """
         raise NotImplementedError
 
