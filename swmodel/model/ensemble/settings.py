@@ -137,11 +137,18 @@ def unresolved_lengths(config: Config) -> Iterator[str]:
             yield f"ensemble.{key}: {length:g} m is less than three cells, which perturbations cannot resolve"
 
 
+def fields_per_member(setup: Setup) -> int:
+    """How many fields a process holds at least for each of its members: states of the stepper and perturbed winds."""
+    n_states = 1 + setup.method.weight_and_state_counts[1]
+    n_winds = 2 if setup.config.ensemble.wind and setup.config.ensemble.wind_length else 0
+    return n_states * len(setup.scheme.state_type._fields) + n_winds
+
+
 def memory_problems(setup: Setup, nproc: int) -> Iterator[str]:
     """A message if the members of one of `nproc` processes do not fit into this machine's memory."""
     members_per_process, gigabytes_present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
-    fields = (1 + setup.method.weight_and_state_counts[1]) * len(setup.scheme.state_type._fields)
-    gigabytes_needed = members_per_process * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
+    nbytes = math.prod(setup.shape) * fields_per_member(setup) * setup.dtype.itemsize
+    gigabytes_needed = members_per_process * nbytes / 1e9
     if gigabytes_needed > gigabytes_present:
         yield (
             f"ensemble.members: {members_per_process} members on a process need at least {gigabytes_needed:.3g} GB; "
