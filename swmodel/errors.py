@@ -22,7 +22,7 @@ EXIT_STOPPED = 75
 
 #: Limits of a message: characters in a line, characters of a quoted value, and number of lines.
 MAX_LINE_LENGTH, MAX_QUOTE_LENGTH, MAX_MESSAGE_LINES = 1000, 200, 20
-#: Texts that exceed a limit by no more than this many characters, the length of the note about it, stay whole.
+#: The length of the note about omitted characters; a text that exceeds its limit by no more than this stays whole.
 OMISSION_NOTE_LENGTH = 40
 
 
@@ -152,10 +152,10 @@ def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
     )
 
 
-def as_message_lines(lines: Sequence[str]) -> list[str]:
+def as_message_lines(texts: Sequence[str]) -> list[str]:
     """Each text as one line; of many texts, the first MAX_MESSAGE_LINES and how many more there are."""
-    n_omitted = len(lines) - MAX_MESSAGE_LINES
-    return [as_line(line) for line in lines[:MAX_MESSAGE_LINES]] + (
+    n_omitted = len(texts) - MAX_MESSAGE_LINES
+    return [as_line(text) for text in texts[:MAX_MESSAGE_LINES]] + (
         [f"... and {n_omitted} more"] if n_omitted > 0 else []
     )
 

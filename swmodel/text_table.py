@@ -17,7 +17,7 @@ DELIMITERS = ",;\t"
 #: The name of a column with its units, such as "Water Level (m)" or "level [cm]".
 COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?)\s*[)\]])?")
 #: Time zones, in lower case, that the name of a column of times may contain in place of units.
-ZONES = ("", "utc", "gmt", "z")
+TIME_ZONES = ("", "utc", "gmt", "z")
 
 
 class TextTable(NamedTuple):
@@ -32,11 +32,11 @@ class TextTable(NamedTuple):
         UsageError: the row has more or fewer cells than there are columns, or two columns have the same name.
         """
         cells = self.rows[context]
-        first_number: dict[str, int] = {}
+        first_column: dict[str, int] = {}
         for number, name in enumerate(self.columns, 1):
-            if name and first_number.setdefault(name, number) != number:
+            if name and first_column.setdefault(name, number) != number:
                 file = context.rpartition(":")[0]
-                raise UsageError(f"{file}: columns {first_number[name]} and {number} are both named {name}; delete one")
+                raise UsageError(f"{file}: columns {first_column[name]} and {number} are both named {name}; delete one")
         if len(cells) != len(self.columns):
             raise UsageError(f"{context}: has {len(cells)} values for {len(self.columns)} columns")
         return dict(zip(self.columns, cells, strict=True))

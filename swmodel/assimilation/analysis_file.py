@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 FORECAST_UNITS = {"eta": "m", "current": "m s-1"}
 
-STATE_LABELS = {
+#: {ending of the name of a control's variable: what the variable holds, for its long name}.
+KIND_LABELS = {
     "background": "first guess",
     "analysis": "analysis",
     "increment": "analysis minus first guess",
@@ -28,7 +29,7 @@ STATE_LABELS = {
 }
 
 ERROR_LABELS = {
-    estimate: f"error of {{}} of the run from the {STATE_LABELS[estimate]}" for estimate in ("background", "analysis")
+    estimate: f"error of {{}} of the run from the {KIND_LABELS[estimate]}" for estimate in ("background", "analysis")
 }
 ERROR_LABELS["spread"] = "spread of {} of the members"
 
@@ -70,9 +71,9 @@ def write_analysis(
         values["increment"] = values["analysis"] - values["background"]
         values |= {"truth": experiment.truth[name]} if experiment.truth else {}
         values |= {"spread": spread[name]} if spread else {}
-        entries = [control_variable(name, kind, config.physics) for kind in values]
-        variables_and_values += zip(entries, values.values(), strict=True)
-        maps_on_boundary += [entry.name for entry in entries if name not in INITIAL_FIELDS]
+        variables = [control_variable(name, kind, config.physics) for kind in values]
+        variables_and_values += zip(variables, values.values(), strict=True)
+        maps_on_boundary += [variable.name for variable in variables if name not in INITIAL_FIELDS]
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
@@ -84,14 +85,14 @@ def write_analysis(
         for name in controls_with_records(experiment.controls):
             dimension = "time" if name in CORRECTIONS else "record"
             define_record_times(dataset, dimension, record_times(problem.domain.setup, name), config)
-        for entry, value in variables_and_values:
-            if not entry.location:
-                attributes = {"long_name": entry.long_name, "units": entry.units}
+        for variable, value in variables_and_values:
+            if not variable.location:
+                attributes = {"long_name": variable.long_name, "units": variable.units}
                 define_variable(
-                    dataset, entry.name, ("record",) * np.ndim(value), attributes, np.asarray(value, np.float64)
+                    dataset, variable.name, ("record",) * np.ndim(value), attributes, np.asarray(value, np.float64)
                 )
 
-    maps = [(entry, values) for entry, values in variables_and_values if entry.location]
+    maps = [(variable, values) for variable, values in variables_and_values if variable.location]
     write_maps(path, config, problem.transport, maps, define, command_line, maps_on_boundary, "time")
 
 
@@ -105,11 +106,11 @@ def define_record_times(dataset, dimension: str, seconds, config: Config) -> Non
 
 
 def control_variable(name: str, kind: str, physics) -> Variable:
-    """The output variable of a control, of a kind in STATE_LABELS; the location of a number is ""."""
-    entry, location = variable_in_run(name, physics), CONTROLS[name].control_location
-    standard_name = entry.standard_name if location and kind not in ("increment", "spread") else ""
-    long_name = f"{entry.long_name if location else name.replace('_', ' ')}, {STATE_LABELS[kind]}"
-    return Variable(f"{name}_{kind}", location, entry.units, standard_name, long_name)
+    """The output variable of a control; `kind` is a key of KIND_LABELS. The location of a number is ""."""
+    variable, location = variable_in_run(name, physics), CONTROLS[name].control_location
+    standard_name = variable.standard_name if location and kind not in ("increment", "spread") else ""
+    long_name = f"{variable.long_name if location else name.replace('_', ' ')}, {KIND_LABELS[kind]}"
+    return Variable(f"{name}_{kind}", location, variable.units, standard_name, long_name)
 
 
 def define_observations(dataset, observations, departures: dict, impact, config: Config) -> None:
@@ -128,7 +129,7 @@ def define_observations(dataset, observations, departures: dict, impact, config:
         "observation_error": (observations.error, {"long_name": "standard deviation of the error, m or m s-1"}),
     }
     for estimate, values in departures.items():
-        attributes = {"long_name": f"observation minus {STATE_LABELS[estimate]}, m or m s-1"}
+        attributes = {"long_name": f"observation minus {KIND_LABELS[estimate]}, m or m s-1"}
         columns[f"departure_{estimate}"] = values, attributes
     if impact:
         quantity_name, unit = impact.quantity.long_name, impact.quantity.units

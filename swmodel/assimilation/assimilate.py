@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NumericalError, Stopped
 from ..files.draft import write_text
-from ..files.run_folder import ANALYSIS
+from ..files.run_folder import ANALYSIS, ASSIMILATION_FIGURE, ASSIMILATION_RESULTS
 from ..files.status import dumps
 from ..ocean.coordinates import max_cell_size
 from ..ocean.table import CONTROLS
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..config.options.model import Config
     from ..parallel.transport.transport import Transport
 
-RESULTS_FILE, FIGURE = "assimilation.json", "assimilation.png"
-
 #: Shortest correlation length that the grid resolves, in cells; largest number of stations in the summary.
 MIN_LENGTH_CELLS, MAX_LISTED_STATIONS = 3, 5
 
@@ -50,7 +48,7 @@ def compute(config: Config, directory, options, report, command_line, watch):
     directory, start_time = Path(directory), time.perf_counter()
     with StopRequests(config.run.walltime) as stop:
         monitor = ProgressMonitor(stop, config, directory, report)
-        watch(lambda: monitor.pieces)
+        watch(lambda: monitor.n_pieces)
         variational = config.assimilation.method == "4dvar"
         experiment = prepare_experiment(
             config, directory, options.get("memory"), command_line, monitor.tick, variational
@@ -64,7 +62,7 @@ def compute(config: Config, directory, options, report, command_line, watch):
     results |= {"wall_seconds": time.perf_counter() - start_time, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
-        write_text(directory / RESULTS_FILE, dumps(results))
+        write_text(directory / ASSIMILATION_RESULTS, dumps(results))
         if results.get("outcome") != "not finite":
             from ..plotting.maps import draw_results
 
@@ -112,9 +110,9 @@ class ProgressMonitor:
     All processes call its methods together.
 
     Attributes:
-        pieces: number of pieces of computation so far, which shows the watchdog that the assimilation advances.
+        n_pieces: number of pieces of computation so far, which shows the watchdog that the assimilation advances.
         iteration: number of outer iterations, or of cycles with letkf, so far.
-        rounds_name: what `iteration` counts, for messages.
+        round_name: what `iteration` counts, for messages.
         transport, cost_function: of the assimilation; set once they exist, `cost_function` only by 4D-Var.
     """
 
@@ -123,16 +121,15 @@ class ProgressMonitor:
 
     def __init__(self, stop: StopRequests, config: Config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report
-        self.pieces, self.iteration, self.n_inner, self.rounds_name = 0, 0, 0, "outer iterations"
+        self.n_pieces, self.iteration, self.n_inner, self.round_name = 0, 0, 0, "outer iteration"
         self.history: list[dict] = []
 
     def tick(self, transport: Transport):
         """Count a piece of computation; raise Stopped on request."""
-        self.pieces += 1
+        self.n_pieces += 1
         if reason := self.stop.reason(transport):
-            progress = (
-                f"after {self.iteration} {self.rounds_name}" if self.iteration else f"before any {self.rounds_name}"
-            )
+            progress = f"after {self.round_name} {self.iteration}"
+            progress = progress if self.iteration else f"before the end of the first {self.round_name}"
             command = f"the same command and `--output {self.directory} --resume`"
             raise Stopped(f"stopped by {reason} {progress}; continue with {command}")
 
@@ -163,13 +160,16 @@ class ProgressMonitor:
         )
 
     def report_progress(self, words: str, n_rounds: int = 0):
-        """Report `words` on rank 0; `n_rounds`: number of cycles with letkf, 0: `assimilation.outer`."""
+        """Report `words` on rank 0; `n_rounds`: number of cycles of letkf; 0: `assimilation.outer`, for 4D-Var."""
         if self.transport.rank == 0:
             self.report({"step": self.iteration, "steps": n_rounds or self.config.assimilation.outer, "words": words})
 
 
 def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, command_line) -> dict:
-    """Write analysis.nc; returns the numbers for assimilation.json. All processes call this together."""
+    """Compute departures, impact and errors, and write analysis.nc; returns the numbers for assimilation.json.
+
+    All processes call this together.
+    """
     cost_function, w, observations = monitor.cost_function, result.state.w, experiment.observations
     analysis = cost_function.controls_at(w)
     departures = {
@@ -184,8 +184,8 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
         "iterations": monitor.history,
         "misfit": {estimate: rms(values / observations.error) for estimate, values in departures.items()},
     }
-    finite, impact = all(math.isfinite(value) for value in results["misfit"].values()), None
-    if finite and experiment.problem.config.assimilation.impact:
+    is_finite, impact = all(math.isfinite(value) for value in results["misfit"].values()), None
+    if is_finite and experiment.problem.config.assimilation.impact:
         impact = observation_impact(experiment, cost_function, w, monitor.hessian, monitor.tick)
     results["stations"] = statistics_by_station(observations, departures, impact and impact.impact)
     if impact:
@@ -196,7 +196,7 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
         }
         impact_results |= {"background": impact.background, "analysis": impact.analysis, "linear": impact.linear_change}
         results["impact"] = impact_results | {"sum": float(impact.impact.sum())}
-    if experiment.truth is not None and finite:
+    if experiment.truth is not None and is_finite:
         runs = {"background": experiment.first_guess, "analysis": analysis}
         forecasts = {
             estimate: forecast_states(experiment, experiment.problem.config, x, monitor.tick)
@@ -208,25 +208,26 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
 
 
 def summary(directory) -> str:
-    results = json.loads((Path(directory) / RESULTS_FILE).read_text())
-    misfit = results["misfit"]
+    results = json.loads((Path(directory) / ASSIMILATION_RESULTS).read_text())
+    misfit, n = results["misfit"], results["observations"]
     words = (
-        f"{iterations_summary(results)}, misfit of {results['observations']} observations {misfit['background']:.2f} "
+        f"{iterations_summary(results)}, misfit of {n} observation{'s' * (n != 1)} {misfit['background']:.2f} "
         f"-> {misfit['analysis']:.2f} (1: as expected from their errors)"
     )
     errors = impact_summary(results) if "impact" in results else []
     errors += twin_summary(results["twin"]) if "twin" in results else []
-    return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {RESULTS_FILE}, {FIGURE}"])
+    return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {ASSIMILATION_RESULTS}, {ASSIMILATION_FIGURE}"])
 
 
 def iterations_summary(results) -> str:
     if "cycles" in results:
-        last = results["cycles"][-1]
-        return f"{len(results['cycles'])} analyses with {results['members']} members, the last on day {last['day']:.4g}"
+        last, n = results["cycles"][-1], len(results["cycles"])
+        analyses = f"{n} {'analysis' if n == 1 else 'analyses'}"
+        return f"{analyses} with {results['members']} members, the last on day {last['day']:.4g}"
     first, last = results["iterations"][0], results["iterations"][-1]
     outcome = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
     min_cost = min(row["cost"] for row in results["iterations"])
-    return f"{outcome} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {min_cost:.5g}"
+    return f"{outcome} after outer iteration {last['iteration']}: cost {first['cost']:.5g} -> {min_cost:.5g}"
 
 
 def impact_summary(results) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
-from ..ocean.noise import white_noise, white_numbers
+from ..ocean.noise import normal_numbers, white_noise
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from ..ocean.patch import Patch, south, west
 from ..ocean.table import CONTROLS
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..model.domain import Domain
     from ..parallel.transport import Transport
 
+#: {control that is a field: its location}.
 FIELD_LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
 #: Geostrophic balance fades out where |f| is below this fraction of its largest value in the domain.
@@ -155,7 +156,7 @@ class BackgroundErrors:
                 later_records = [white_noise(seed, f"{name} {k}", member, block) for k in range(1, self.n_layers(name))]
                 fields[name] = np.stack([fields[name], *later_records])
         numbers = {
-            name: white_numbers(seed, name, member, np.shape(self.number_sigmas[name])[:1])
+            name: normal_numbers(seed, name, member, np.shape(self.number_sigmas[name])[:1])
             for name in self.number_sigmas
         }
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}

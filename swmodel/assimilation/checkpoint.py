@@ -47,8 +47,8 @@ def load(directory, config: Config, observations, transport: Transport) -> tuple
         if transport.rank == 0:
             log.warning("%s has no iteration or cycle to continue from: starting from the first guess", directory)
         return None
-    fields, text = read_blocks(path, transport.block)
-    metadata = json.loads(text)
+    fields, metadata_json = read_blocks(path, transport.block)
+    metadata = json.loads(metadata_json)
     mismatches = differences(metadata["configuration"], to_toml(config), assimilation_values_fixed_on_resume)
     if metadata["observations"] != observations_checksum(observations):
         mismatches.append("the observations differ")

@@ -104,7 +104,7 @@ class CostFunction:
         return 0.5 * float(np.sum(scaled_misfits**2)), self._series_cotangents(series, scaled_misfits / error)
 
     def background_transpose(self, x_bar: dict) -> dict:
-        """Lᵀ x_bar: the derivative of a scalar with respect to w, from x_bar, that with respect to controls."""
+        """Lᵀ x_bar, the derivative of a scalar with respect to w; x_bar is its derivative with respect to controls."""
         return self._jit_background_transpose(self.background, {name: x_bar[name] for name in self.background.names})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..files.run_folder import ANALYSIS
+from ..ocean.table import INITIAL_FIELDS
 from . import checkpoint
 from .analysis_file import write_analysis
 from .error_statistics import (
@@ -20,7 +21,6 @@ from .error_statistics import (
 )
 from .experiment import initial_controls, make_problem
 from .filter import CycleAnalysis, EnsembleFilter
-from .settings import STATE_FIELDS
 from .synthetic import DAY
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def run_letkf(config: Config, experiment, directory, options, command_line, moni
     The maps of first guess, analysis and truth are valid at the last analysis, at the end of the window. Errors over
     time are those of the members' mean, in the window and in the forecast.
     """
-    monitor.rounds_name, observations = "cycles", experiment.observations
+    monitor.round_name, observations = "cycle", experiment.observations
     run, block = FilterRun(config, experiment, monitor, directory), experiment.problem.block
     if options.get("resume"):
         run.resume()
     moments_before, moments_after = run.run_to_end()
 
-    def block_values(moments: dict, which: str) -> dict:
-        return {name: crop_to_block(getattr(moments[name], which), block) for name in experiment.controls}
+    def block_values(moments: dict, statistic: str) -> dict:
+        return {name: crop_to_block(getattr(moments[name], statistic), block) for name in experiment.controls}
 
     misfits = dict(zip(("background", "analysis"), run.misfits, strict=True))
     departures = {estimate: values * observations.error for estimate, values in misfits.items()}
@@ -124,12 +124,12 @@ class FilterRun:
         if saved := checkpoint.load(self.directory, self.config, filter_.observations, filter_.transport):
             fields, metadata = saved
             self.cycle_rows, self.misfits = metadata["rows"], fields.pop("misfits").reshape(self.misfits.shape)
-            self.forecast_moments = [*fields.pop("records").reshape(-1, 2, len(STATE_FIELDS), grid.ny, grid.nx)]
+            self.forecast_moments = [*fields.pop("records").reshape(-1, 2, len(INITIAL_FIELDS), grid.ny, grid.nx)]
             self.monitor.iteration = len(self.cycle_rows)
             filter_.from_checkpoint(metadata["step"], fields)
 
     def run_to_end(self):
-        """Run all cycles; returns {name: MeanAndSpread} of all fields before and after the last analysis."""
+        """Run cycles and forecast; returns {name: MeanAndSpread} of all fields before and after the last analysis."""
         config, filter_ = self.config, self.filter
         options, steps, members = config.assimilation, config.run.steps, filter_.members
         cycle_steps = options.cycle_steps or steps
@@ -148,7 +148,7 @@ class FilterRun:
                 moments_after = self.moments_by_name()
             if step in record_steps:
                 moments = self.moments_by_name()
-                self.forecast_moments.append(np.array([[moments[name][n] for name in STATE_FIELDS] for n in (0, 1)]))
+                self.forecast_moments.append(np.array([[moments[name][n] for name in INITIAL_FIELDS] for n in (0, 1)]))
             if is_cycle_end and step < steps:
                 self.save_checkpoint()
         return moments_before, moments_after

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..config.options.model import Config
     from ..parallel.transport.transport import Transport
 
+#: {location: name of its mask in the Grid}.
 MASK_NAMES = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 

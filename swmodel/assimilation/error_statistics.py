@@ -44,10 +44,10 @@ def distance_to_observations(observations, config: Config, block) -> np.ndarray:
     """Distance of each cell centre to the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
-    along = axes(config.grid)
+    grid_axes = axes(config.grid)
     x, y = (
         axis.first + axis.spacing * np.arange(span.start, span.stop)
-        for axis, span in zip(along, (block.x, block.y), strict=True)
+        for axis, span in zip(grid_axes, (block.x, block.y), strict=True)
     )
     cells, periods = embed_positions(config.grid, x, y[:, None])
     observation_points, _ = embed_positions(config.grid, observations.x, observations.y)
@@ -56,7 +56,7 @@ def distance_to_observations(observations, config: Config, block) -> np.ndarray:
 
 
 class CellSets:
-    """The sets of cells over which errors are averaged; all processes create it and call its methods together.
+    """The sets of cells over which errors are averaged; all processes create this and call its methods together.
 
     Attributes:
         masks: {"everywhere": mask of this process's wet cells, "unobserved": mask of the wet cells that are farther

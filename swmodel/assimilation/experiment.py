@@ -42,7 +42,7 @@ class TwinStates(NamedTuple):
 def spin_up(config: Config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     """The truth, `spinup` days after the start of the case, and the first guess, the state `lead` days earlier.
 
-    All processes call this together. It calls tick(), which may raise, before each piece of `steps_per_piece` steps.
+    All processes call this together. tick(), which may raise, is called before each piece of `steps_per_piece` steps.
     NumericalError: the run blew up.
     """
     case = config.case
@@ -143,7 +143,7 @@ def prepare_experiment(
 
 
 def first_guess_errors(config: Config, domain, eta) -> BackgroundErrors:
-    """The errors of a first guess with sea level `eta`, m, on the block; all processes of the Domain call this."""
+    """The errors of a first guess with sea level `eta` (m, block); all processes of the Domain call this together."""
     errors = {name: errors_of_control(config, name) for name in config.assimilation.controls}
     if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
         wet = np.asarray(eta) + resting_depth(domain) > 0
@@ -160,7 +160,10 @@ def errors_of_control(config: Config, name: str) -> ControlErrors:
 
 
 def time_correlation_root(config: Config, name: str) -> np.ndarray:
-    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; T: correlation time."""
+    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; the identity if T is 0.
+
+    T is `assimilation.correlation_time`.
+    """
     times = corrections.record_times(setup_of(config), name)
     time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
     C = np.exp(-0.5 * time_differences**2) if config.assimilation.correlation_time else np.eye(times.size)
@@ -244,7 +247,7 @@ def load_or_make_observations(
 ):
     """Observations of the truth, with errors, read from a file in the folder so that all processes have the same ones.
 
-    If the file does not exist, it is first computed from a run of the truth.
+    If the file does not exist, the observations are computed from a run of the truth and written first.
 
     Args:
         problem, observer: the Problem of the truth, and its observer, still without operator.

@@ -24,7 +24,7 @@ from ..model.ensemble.members import Members
 from ..model.ensemble.perturbations import with_thickness
 from ..ocean.coordinates import LOCATION_OFFSETS, axes
 from ..ocean.grid import as_patches
-from ..ocean.table import CORRECTIONS
+from ..ocean.table import CORRECTIONS, INITIAL_FIELDS
 from ..parallel.transport import gather_members
 from .background import FIELD_LOCATIONS, water_and_boundary_mask, water_mask
 from .diffusion import MASK_NAMES
@@ -32,7 +32,7 @@ from .experiment import first_guess_errors, resting_depth
 from .interpolation import make_operator
 from .letkf import NormalisedDepartures, analyse, normalise_departures
 from .localisation import find_nearby
-from .settings import STATE_FIELDS, ensemble_config, prior_config
+from .settings import ensemble_config, prior_config
 
 if TYPE_CHECKING:
     from ..config.options.model import Config
@@ -60,7 +60,7 @@ class CycleAnalysis(NamedTuple):
 
 
 class EnsembleFilter:
-    """The members of an assimilation; all processes create it and call its methods together.
+    """The members of an assimilation; all processes create the filter and call its methods together.
 
     Attributes:
         members: the Members.
@@ -89,7 +89,7 @@ class EnsembleFilter:
     def draw_first_members(self, experiment) -> dict:
         """The fields of this process's members at the start of the window, in the form of `fields`."""
         members, fields = self.members, self.fields()
-        state_fields = {name: values for name, values in experiment.first_guess.items() if name in STATE_FIELDS}
+        state_fields = {name: values for name, values in experiment.first_guess.items() if name in INITIAL_FIELDS}
         first_guess = {
             name: gather_field(np.asarray(block_values), name, experiment.problem.transport)
             for name, block_values in state_fields.items()
@@ -147,7 +147,7 @@ class EnsembleFilter:
     def observe(self, sample: int) -> None:
         """Store the members' present values of the observations that belong to a sample."""
         fields, operator = self.fields(), self.operator
-        flat = np.stack([fields[name] for name in STATE_FIELDS], axis=1).reshape(len(self._observed_values), -1)
+        flat = np.stack([fields[name] for name in INITIAL_FIELDS], axis=1).reshape(len(self._observed_values), -1)
         in_sample = operator.sample == sample
         index, weight = (array[sample, operator.slot[in_sample]] for array in (operator.index, operator.weight))
         self._observed_values[:, in_sample] = (flat[:, index] * weight).sum(axis=-1)

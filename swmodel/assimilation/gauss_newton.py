@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def make_dot(transport: Transport) -> Callable[[Any, Any], float]:
-    """The inner product of pytrees: fields [ny, nx] are summed over all blocks, and numbers () and [n] count once.
+    """The inner product of pytrees: fields [..., ny, nx] are summed over all blocks; numbers () and [n] count once.
 
     The result has the same bits for any layout and on all processes, which must call the function together.
     """
@@ -46,13 +46,13 @@ class Solution(NamedTuple):
 
 
 def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, max_iterations: int) -> Solution:
-    """The step that solves hessian(step) = -gradient; it is a descent direction after any number of iterations.
+    """The step that solves hessian(step) = -gradient; after one or more iterations it is a descent direction.
 
     The solvers of SciPy and JAX are not used because their dot products cover one block only; `dot` sums over all
     processes.
 
     Args:
-        hessian: a symmetric positive definite linear function of pytrees.
+        hessian: a symmetric positive definite linear function of pytrees such as `gradient`.
         tolerance: the iteration stops when the norm of the residual is at most this times the norm of the gradient.
         max_iterations: the largest number of calls of `hessian`.
 

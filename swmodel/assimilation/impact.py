@@ -53,7 +53,7 @@ class ObservationImpact(NamedTuple):
 def observation_impact(
     experiment, cost_function, w: dict, hessian, tick, residual_ratio: float = RESIDUAL_RATIO
 ) -> ObservationImpact:
-    """The impact on the quantity `assimilation.impact`, `assimilation.impact_days` days after the window.
+    """The impact of each observation on the quantity `assimilation.impact`, `impact_days` days after the window.
 
     All processes call this together.
 

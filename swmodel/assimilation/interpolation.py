@@ -25,13 +25,11 @@ class ObservationOperator:
     product, so the values have the same bits on any layout.
 
     Attributes:
-        every_steps: steps between samples; sample k is the state after step k * every_steps.
         index: [K, M, 4] indices of the four points in the block's fields eta, u, v, flattened one after the other.
         weight: [K, M, 4] weights of the points, zero for points of other blocks and in unused slots.
         sample, slot: [n] sample of each of the n observations, and its slot in this sample.
     """
 
-    every_steps: int
     index: np.ndarray
     weight: np.ndarray
     sample: np.ndarray
@@ -69,7 +67,7 @@ def make_operator(observations, config: Config, block, every_steps: int) -> Obse
     weight = np.zeros(index.shape, config.run.dtype)
     index[sample, slot] = np.where(in_block, (quantity * ny + j) * nx + i, 0)
     weight[sample, slot] = np.where(in_block, stencil.weights, 0.0)
-    return ObservationOperator(every_steps, index, weight, sample, slot)
+    return ObservationOperator(index, weight, sample, slot)
 
 
 def slots_in_samples(sample: np.ndarray, n_samples: int) -> tuple[np.ndarray, int]:

@@ -39,10 +39,11 @@ class NormalisedDepartures(NamedTuple):
     departures: np.ndarray  # observation minus the members' mean, [n]
 
 
-def normalise_departures(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
+def normalise_departures(member_values: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
     """The values of members [N, n] and observations [n], minus the mean over members, divided by the errors [n]."""
-    mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
-    return NormalisedDepartures((members - mean) / error, (value - mean) / error)
+    # The array is made contiguous, because the order of the sum depends on the memory layout.
+    mean = np.ascontiguousarray(member_values).mean(axis=0)
+    return NormalisedDepartures((member_values - mean) / error, (value - mean) / error)
 
 
 def analyse(
@@ -64,8 +65,8 @@ def analyse(
 
     def compute(points: np.ndarray) -> None:
         pairs = nearby.start[points, None] + np.arange(counts[points[0]])
-        index, root = nearby.index[pairs], np.sqrt(nearby.weight[pairs])
-        A, d = perturbations[index] * root[..., None], scaled.departures[index] * root
+        index, weight_root = nearby.index[pairs], np.sqrt(nearby.weight[pairs])
+        A, d = perturbations[index] * weight_root[..., None], scaled.departures[index] * weight_root
         members_before = np.ascontiguousarray(np.moveaxis(x[:, points], 0, -1))
         x_a[:, points] += np.moveaxis(analysis_increment(members_before, A, d, inflation, relaxation), -1, 0)
 

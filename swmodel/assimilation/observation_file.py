@@ -25,7 +25,7 @@ from ..setup.positions.stencils import OBSERVED_QUANTITIES
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-DAY = timedelta(days=1)
+ONE_DAY = timedelta(days=1)
 
 #: NetCDF attributes of the coordinate variables, by name.
 COORDINATES = {
@@ -43,7 +43,7 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
-#: Suffixes of the files that are text tables, and the names of the columns that hold numbers in them.
+#: Suffixes of the files that are text tables, and the names of their columns that hold numbers.
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
 NUMERIC_COLUMNS = (
     "lon",
@@ -119,7 +119,7 @@ def dataset_of_table(path):
 
 
 def parse_cell(parse, file_and_line: str, cell: str):
-    """The value that `parse` reads from a cell. UsageError: it cannot; the message names the row, "file:line"."""
+    """The value that `parse` reads from a cell. UsageError: it reads none; the message names the row, "file:line"."""
     try:
         return parse(cell)
     except ValueError as error:
@@ -135,8 +135,8 @@ def columns_of_dataset(data, path, config: Config) -> tuple[dict[str, np.ma.Mask
     columns, variable_names = {}, position_names(config.grid)
     observed_names = [name for name in OBSERVED_QUANTITIES if name in data.variables]
     required = ["time", "x", "y", *(name + suffix for name in observed_names for suffix in ("", "_error"))]
-    present = (variable_names.get(name, name) for name in required if variable_names.get(name, name) in data.variables)
-    observation_dims = next((data[name].dims for name in present), ())
+    names_in_file = (variable_names.get(name, name) for name in required)
+    observation_dims = next((data[name].dims for name in names_in_file if name in data.variables), ())
     for name in required:
         try:
             columns[name] = read_column(data, variable_names.get(name, name), observation_dims, config)
@@ -225,13 +225,14 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
         raise UnusableVariable(f'time has the calendar "{calendar}", but the run has {time.calendar}')
     run_start = start_date(time)
     try:
-        start, next_day = (float(cftime.date2num(date, units or "", calendar)) for date in (run_start, run_start + DAY))
+        dates = run_start, run_start + ONE_DAY
+        start, next_day = (float(cftime.date2num(date, units or "", calendar)) for date in dates)
     except (ValueError, OverflowError) as error:
         actual = "has no units" if units is None else f'is in "{units}" ({error})'
         raise UnusableVariable(
             f'time {actual}; it needs seconds, minutes, hours or days since a date: "{time_units(time)}"'
         ) from None
-    return (masked_values(variable) - start) * (DAY.total_seconds() / (next_day - start))
+    return (masked_values(variable) - start) * (ONE_DAY.total_seconds() / (next_day - start))
 
 
 def read_platform(data, dims: tuple) -> np.ndarray | None:
@@ -254,7 +255,7 @@ def read_platform(data, dims: tuple) -> np.ndarray | None:
 def save_columns(
     path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config: Config
 ) -> None:
-    """Write an observation file; NaN is written as _FillValue. If writing fails, `path` stays as it was."""
+    """Write an observation file; NaN is written as _FillValue. FilesError: writing failed; `path` stays as it was."""
     import xarray
 
     variable_names = position_names(config.grid)
@@ -270,8 +271,8 @@ def save_columns(
             "coordinates": f"time {' '.join(variable_names.values())}",
         }
         data["platform"] = "obs", platform.astype(object), platform_attributes
-    with atomic_write(path) as part:
-        data.to_netcdf(part, engine="netcdf4")
+    with atomic_write(path) as draft:
+        data.to_netcdf(draft, engine="netcdf4")
 
 
 def quantity_attributes(name: str, config: Config) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Observations, with one entry for each datum, which are read from a file and checked before the first step."""
+"""Observations, with one entry for each datum: reading, checking and writing a file of them."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ def write_observations(path, observations: Observations, config: Config, command
     if not np.isfinite(observations.value).all():
         raise ValueError("observations without values cannot be written")
     row = file_rows(observations)
-    first_of_row = np.flatnonzero(np.diff(row, prepend=-1))
-    columns = {name: getattr(observations, name)[first_of_row] for name in ("time", "x", "y")}
+    first_in_row = np.flatnonzero(np.diff(row, prepend=-1))
+    columns = {name: getattr(observations, name)[first_in_row] for name in ("time", "x", "y")}
     for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
         has_quantity = observations.quantity == quantity_index
         for key, values in ((name, observations.value), (f"{name}_error", observations.error)):
             if has_quantity.any():
-                columns[key] = np.full(len(first_of_row), np.nan)
+                columns[key] = np.full(len(first_in_row), np.nan)
                 columns[key][row[has_quantity]] = values[has_quantity]
-    platform = observations.platform[first_of_row] if (observations.platform != "").any() else None
+    platform = observations.platform[first_in_row] if (observations.platform != "").any() else None
     version = versions().get("swmodel", "").split()
     attributes = {
         "title": f"observations of {variable_in_run('eta', config.physics).long_name} and currents",
@@ -116,7 +116,7 @@ def file_rows(observations: Observations) -> np.ndarray:
 #: How far an observation may lie outside the run, in time steps, because times in files are rounded.
 TIME_TOLERANCE_STEPS = 1e-3
 
-#: What the model lacks around a position on land, by observed quantity.
+#: What is missing around a position on land, by observed quantity.
 MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
@@ -126,27 +126,27 @@ def find_faults(columns: dict, is_observed: np.ndarray, config: Config) -> Itera
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
         time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
-        yield from fault_message(
+        yield from fault_messages(
             "time: {} are missing or not finite", has_observation & ~np.isfinite(time), has_observation
         )
         outside = np.isfinite(time) & ((time < -TIME_TOLERANCE_STEPS * dt) | (time > last + TIME_TOLERANCE_STEPS * dt))
         template = (
             f"time: {{}} are outside the run, which lasts from 0 to {last:.10g} s after {start_date(config.time)}"
         )
-        yield from fault_message(template, has_observation & outside, has_observation, lambda i: f"{time[i]:.10g} s")
+        yield from fault_messages(template, has_observation & outside, has_observation, lambda i: f"{time[i]:.10g} s")
     if {"x", "y"} <= values.keys():
         yield from find_position_faults(values["x"], values["y"], is_observed, config)
     for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
         value, error, has_value = values.get(name), values.get(f"{name}_error"), is_observed[:, quantity_index]
         if value is not None:
             template = f"{name}: {{}} values are not finite"
-            yield from fault_message(
+            yield from fault_messages(
                 template, has_value & ~np.isfinite(value), has_value, lambda i, value=value: f"{value[i]}"
             )
         if error is not None:
             template = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
             bad = ~((error > 0) & np.isfinite(error))
-            yield from fault_message(template, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
+            yield from fault_messages(template, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
 
 
 def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, config: Config) -> Iterator[str]:
@@ -158,7 +158,7 @@ def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, 
         return f"{grid_axes.x.describe_position(x[i])}, {grid_axes.y.describe_position(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
-    yield from fault_message(
+    yield from fault_messages(
         f"{names}: {{}} positions are missing or not finite", has_observation & missing, has_observation
     )
     outside = np.zeros_like(missing)
@@ -169,19 +169,19 @@ def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, 
         f"{names}: {{}} positions are outside the domain, {grid_axes.x.describe_extent()}, "
         f"{grid_axes.y.describe_extent()}"
     )
-    yield from fault_message(template, has_observation & outside, has_observation, position)
+    yield from fault_messages(template, has_observation & outside, has_observation, position)
     inside, quantity = np.nonzero(is_observed & ~(missing | outside)[:, None])
     dry = np.zeros_like(is_observed)
     dry[inside, quantity] = ~bilinear_stencils(config, quantity, x[inside], y[inside]).is_covered
     for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
         template = f"{names}: {{}} positions of {name} are on land, with {MISSING_POINT[name]} around them"
-        yield from fault_message(template, dry[:, quantity_index], is_observed[:, quantity_index], position)
+        yield from fault_messages(template, dry[:, quantity_index], is_observed[:, quantity_index], position)
 
 
-def fault_message(
+def fault_messages(
     template: str, is_bad: np.ndarray, is_checked: np.ndarray, describe=lambda i: "missing"
 ) -> Iterator[str]:
-    """A message with the number of bad rows of the file and the first of them; none if all are good."""
+    """One message with the number of bad rows of the file and the first of them; none if all are good."""
     if is_bad.any():
         first = int(np.argmax(is_bad))
         count = f"{is_bad.sum()} of {is_checked.sum()}"

@@ -12,7 +12,7 @@ from ..gradients.quantities import parse_quantity
 from ..model.ensemble.settings import UNUSED_OUTPUT_OPTIONS, check_ensemble
 from ..model.validate import check_setup, n_transform_lines, require_derivatives
 from ..ocean.coordinates import domain_size, is_spherical, max_cell_size
-from ..ocean.table import CONTROLS, CORRECTIONS
+from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL_FIELDS
 from ..ocean.terms.tide import repetition_problems
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
@@ -21,8 +21,6 @@ from .synthetic import DAY, is_spun_up_twin, is_twin, make_network
 
 if TYPE_CHECKING:
     from ..config.options.model import Config
-
-STATE_FIELDS = ("eta", "u", "v")
 
 
 def correlation_length(options, name: str) -> float | None:
@@ -33,7 +31,10 @@ def correlation_length(options, name: str) -> float | None:
 
 
 def check_assimilation(config: Config) -> None:
-    """Check that an assimilation can start with a resolved configuration and its observation file."""
+    """Check that an assimilation can start with a resolved configuration and its observation file.
+
+    ConfigError, UsageError, InputError: it cannot.
+    """
     require_derivatives(config)
     if config.run.transport == "sharded":
         raise UsageError("an assimilation runs on one process or with MPI: set run.nproc instead of run.devices")
@@ -109,8 +110,8 @@ def problems(config: Config) -> Iterator[str]:
             ),
             (
                 config.run.blocks > n_transform_lines(config.grid),
-                f"has {n_transform_lines(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer, or "
-                "choose diffusion",
+                f"has {n_transform_lines(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer "
+                "blocks, or choose diffusion",
             ),
         ):
             if is_unsupported:
@@ -148,7 +149,7 @@ def network_problems(config: Config) -> Iterator[str]:
 
 def letkf_problems(config: Config) -> Iterator[str]:
     options, steps = config.assimilation, config.run.steps
-    if unsupported := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
+    if unsupported := [name for name in options.controls if name not in (*INITIAL_FIELDS, *CORRECTIONS)]:
         yield (
             "assimilation.controls: letkf changes eta, u, v and corrections; "
             f"{join_names(unsupported)} needs method 4dvar"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SpectralFilters(NamedTuple):
-    """F for several fields, described by (location, L in m); `grid` is the section of the configuration."""
+    """F for several fields, described by (location, L in m); `grid` is the section [grid] of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
     grid: GridOptions

@@ -42,19 +42,19 @@ def tracks(config: Config, altimeter: Altimeter, seed: int = 0) -> Observations:
     per repeat period. The seed determines their order and their shifts in time and position, the same in each period.
 
     Returns:
-        Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
+        Observations over water during the run, ordered in time; the platforms are "ascending-1", "descending-1", ...
     """
-    rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
+    rng, end_time = np.random.default_rng(seed), config.run.steps * config.time.dt
     lean_angle, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
-    lines = ground_tracks(config.grid, altimeter.separation, lean_angle, rng.random(2))
-    order, phase = rng.permutation(len(lines)), rng.random()
+    all_tracks = ground_tracks(config.grid, altimeter.separation, lean_angle, rng.random(2))
+    order, phase = rng.permutation(len(all_tracks)), rng.random()
     northward = math.cos(lean_angle) / metres_per_unit(config.grid, "y")  # change of y per metre of a track
     distances = np.arange(0.5, (north - south) / (altimeter.spacing * northward)) * altimeter.spacing
     passes = []
-    for cycle in range(max(1, math.ceil(end / altimeter.repeat))):
+    for period in range(max(1, math.ceil(end_time / altimeter.repeat))):
         for position_in_order, number in enumerate(order):
-            name, x_start, direction = lines[number]
-            start_time = (cycle + (position_in_order + phase) / len(lines)) * altimeter.repeat
+            name, x_start, direction = all_tracks[number]
+            start_time = (period + (position_in_order + phase) / len(all_tracks)) * altimeter.repeat
             y_start = south if direction > 0 else north
             y = y_start + direction * distances * northward
             mercator_distance = np.abs(mercator_y(config.grid, y) - mercator_y(config.grid, y_start))
@@ -66,7 +66,7 @@ def tracks(config: Config, altimeter: Altimeter, seed: int = 0) -> Observations:
             passes.append((start_time + distances / altimeter.speed, x, y, np.full(len(distances), name)))
     time, x, y, platform = (np.concatenate(parts) for parts in zip(*passes, strict=True))
     x = west + (x - west) % (east - west) if config.grid.periodic_x else x
-    inside = np.flatnonzero((x >= west) & (x <= east) & (time <= end))
+    inside = np.flatnonzero((x >= west) & (x <= east) & (time <= end_time))
     indices = inside[is_over_water(config, x[inside], y[inside])]
     indices = indices[np.argsort(time[indices], kind="stable")]
     quantity, error = np.zeros(len(indices), np.int8), np.full(len(indices), float(altimeter.error))
@@ -79,6 +79,11 @@ def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tu
     """(name, x where it starts, +1 northward or -1 southward) of each track that crosses the domain.
 
     A northward track starts at the latitude or y of the southern edge, a southward track at that of the northern edge.
+
+    Args:
+        separation: distance between parallel tracks along x, m, in the middle of the domain.
+        lean_angle: angle between the tracks and the y axis, radians.
+        shifts: position of the first ascending and of the first descending track, as fractions of the separation.
     """
     west, east, south, north = edges(grid)
     length, lean_width = east - west, (mercator_y(grid, north) - mercator_y(grid, south)) * math.tan(lean_angle)
@@ -119,14 +124,15 @@ def moorings(config: Config, nx: int, ny: int, every: float, errors: dict[str, f
         west + (np.arange(nx) + 0.5) * (east - west) / nx,
         indexing="ij",
     )
-    x, y, numbers = x_2d.ravel(), y_2d.ravel(), np.array(sorted(OBSERVED_QUANTITIES.index(name) for name in errors))
+    x, y = x_2d.ravel(), y_2d.ravel()
+    quantities = np.array(sorted(OBSERVED_QUANTITIES.index(name) for name in errors))
     wet = is_over_water(config, x, y)
-    for number in numbers:
-        wet &= bilinear_stencils(config, np.full(x.shape, number), x, y).is_covered
+    for each in quantities:
+        wet &= bilinear_stencils(config, np.full(x.shape, each), x, y).is_covered
     names = np.array([f"mooring-{k + 1}" for k in range(wet.sum())])
-    end = config.run.steps * config.time.dt
-    times = np.arange(math.floor(end / every * (1 + 1e-12)) + 1) * every
-    axes = times, np.arange(len(names)), numbers
+    end_time = config.run.steps * config.time.dt
+    times = np.arange(math.floor(end_time / every * (1 + 1e-12)) + 1) * every
+    axes = times, np.arange(len(names)), quantities
     time, mooring, quantity = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
     error = np.array([errors.get(name, np.nan) for name in OBSERVED_QUANTITIES])[quantity]
     x, y, value = x[wet][mooring], y[wet][mooring], np.full(quantity.shape, np.nan)
@@ -227,7 +233,7 @@ def is_spun_up_twin(config: Config) -> bool:
 
 
 def make_network(config: Config) -> Observations:
-    """Observations, without values, by the altimeter and the moorings of a twin experiment, or by the run's stations.
+    """Observations, without values, of the altimeter and the moorings of a twin experiment, or of the run's stations.
 
     At each sample of the model, moorings measure both components of the current, and stations measure sea level.
     """

@@ -1,11 +1,12 @@
 """The variance of smoothed white noise, which normalises correlations.
 
-In a box, which is a domain without land whose axes may be periodic, the variance is exact: A is the sum of matrices in
-x and y, whose eigenvectors are waves. On a sphere the matrix in y differs for each wave in x. With land, the same white
-noise is smoothed with and without the land, and the ratio of the two mean squares multiplies the variance in the box. A
-few correlation lengths from the coast the ratio is one and the variance exact. At the coast the standard deviation has
-the error of the ratio, whose rms is at most about 1 / sqrt(2 samples). With 256 samples the rms error is 2 %, the
-largest error 10 %.
+The smoothing F is a Chebyshev series in the matrix A (`diffusion`), and the variance is the diagonal of F². In a box,
+which is a domain without land whose axes may be periodic, the variance is exact: A is the sum of matrices in x and y,
+whose eigenvectors are waves. On a sphere the matrix in y differs for each wave in x. With land, the same white noise is
+smoothed with and without the land, and the ratio of the two mean squares multiplies the variance in the box. A few
+correlation lengths from the coast the ratio is one and the variance exact. At the coast the ratio is random, and the
+rms error of the standard deviation is at most about 1 / sqrt(2 samples). With 256 samples this is 4 %; most errors are
+below 2 %, and the largest is about 10 %.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
 """
@@ -48,14 +49,14 @@ def box_axis(config: Config, location: str, axis: int) -> tuple[int, bool]:
     return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
-def box_mask(config: Config, location: str, block, halo: int) -> Patch:
-    """1 at the points of a field that are open in a box, else 0, on a block with `halo` cells around it."""
+def box_mask(config: Config, location: str, block) -> Patch:
+    """1 at the points of a field that are open in a box, else 0, on a block with a halo one cell wide."""
     axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
         count, is_periodic = box_axis(config, location, axis)
-        index = np.arange(span.start - halo, span.stop + halo)
+        index = np.arange(span.start - 1, span.stop + 1)
         axis_masks.append((is_periodic | ((index >= 0) & (index < count))).astype(float))
-    return Patch(axis_masks[0][:, None] * axis_masks[1][None, :], (-halo, -halo))
+    return Patch(axis_masks[0][:, None] * axis_masks[1][None, :], (-1, -1))
 
 
 def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]:
@@ -132,7 +133,7 @@ def smoothed_noise_variances(
         kind: np.maximum(box_variance(config, kind.location, block, coefficients), 1e-300)
         for kind, coefficients in all_coefficients.items()
     }
-    box_masks = {kind: box_mask(config, kind.location, block, 1) for kind in masks}
+    box_masks = {kind: box_mask(config, kind.location, block) for kind in masks}
     has_land = [
         np.any(masks[kind].block_values(block.shape) != box_masks[kind].block_values(block.shape)) for kind in masks
     ]

@@ -20,8 +20,8 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     if min(len(old), len(new)) < 3:
         return "too few samples"
     difference = median(new) - median(old)
-    overlap = max(old) >= min(new) and max(new) >= min(old)
-    if overlap or abs(difference) <= max(max(samples) - min(samples) for samples in (old, new)):
+    samples_overlap = max(old) >= min(new) and max(new) >= min(old)
+    if samples_overlap or abs(difference) <= max(max(samples) - min(samples) for samples in (old, new)):
         return "within noise"
     return "slower" if difference > 0 else "faster"
 

@@ -18,7 +18,7 @@ from ..setup.setup import Setup
 from .machine import choose_triad_elements
 from .process_measures import measure_bandwidth
 
-#: Largest number of rows and columns of that grid.
+#: Largest numbers of rows and columns of the grid that fits in the cache.
 MAX_SHAPE = (64, 256)
 #: Number of samples, of which the shortest counts, and the shortest duration of a sample, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.02
@@ -28,14 +28,14 @@ def describe_expected_share(setup: Setup) -> str:
     """The expected share of the bandwidth for a resolved Setup, as text; the measurements take a few seconds."""
     gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
     with jax.enable_x64(setup.config.run.dtype == "float64"):
-        compute_nanoseconds = compute_nanoseconds_per_cell(setup) / n_cores()
+        arithmetic_nanoseconds = compute_nanoseconds_per_cell(setup) / n_cores()
     memory_nanoseconds = bytes_per_cell(setup) / gigabytes_per_second
-    step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
+    step_nanoseconds = max(memory_nanoseconds, arithmetic_nanoseconds)
     bound = "memory" if memory_nanoseconds == step_nanoseconds else "arithmetic"
     return (
         f"expected     {100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth "
         f"of {gigabytes_per_second:.1f} GB/s; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
-        f"{compute_nanoseconds:.2g} ns to compute"
+        f"{arithmetic_nanoseconds:.2g} ns to compute"
     )
 
 

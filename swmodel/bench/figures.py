@@ -1,7 +1,7 @@
 """Figures of benchmark results: measured and published curves, the roofline, and bars with the parts of a duration.
 
-Readers with any colour vision can distinguish the colours (Okabe and Ito 2008), and the markers also in greyscale. Each
-machine has a line style. Published rows have thin, light lines and hollow markers.
+Readers with any colour vision can distinguish the colours (Okabe and Ito 2008); the markers also differ in greyscale.
+Each machine has a line style. Published rows have thin, light lines and hollow markers.
 """
 
 from __future__ import annotations

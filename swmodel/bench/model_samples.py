@@ -179,7 +179,9 @@ def measure_ensemble(row: BenchRow, task: dict) -> dict:
 
 
 def make_ensemble(row: BenchRow):
-    """An ensemble: a function(steps) that advances it and returns seconds, its transport, a function for member 0."""
+    """An ensemble as three values: a function(steps) that advances it and returns seconds, its transport, and a
+    function that returns the state of member 0.
+    """
     config = reference_check.make_config(
         row,
         ensemble__members=row.members,
@@ -198,7 +200,7 @@ def make_ensemble(row: BenchRow):
 
 
 def make_separate_runs(row: BenchRow):
-    """Like `make_ensemble`, but for separate runs one after the other."""
+    """As `make_ensemble`, but for separate runs one after the other."""
     simulation = make_simulation(row)
     carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members or 1)]
 

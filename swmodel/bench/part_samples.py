@@ -96,9 +96,10 @@ def sample_loop(loop, row: BenchRow, task: dict, transport: Transport, imports_e
     def time_repetitions(n: int) -> float:
         return time_call(lambda: loop(n), transport)
 
-    first = time_repetitions(1)
-    sample = measure_steps(time_repetitions, row, task, transport, min_warmup_seconds=0.1) | {"compile_seconds": first}
-    sample["first_step_seconds"] = max_over_processes(imports_end - task["launched"], transport) + first
+    first_seconds = time_repetitions(1)
+    sample = measure_steps(time_repetitions, row, task, transport, min_warmup_seconds=0.1)
+    sample["compile_seconds"] = first_seconds
+    sample["first_step_seconds"] = max_over_processes(imports_end - task["launched"], transport) + first_seconds
     return {
         "sample": sample | {"memory_bytes": peak_memory_bytes(row, transport)},
         "launch": describe_launch(transport),

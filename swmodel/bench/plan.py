@@ -49,7 +49,7 @@ def make_rows(
     UsageError: the sweep `scaling` has several executors.
 
     Args:
-        cores, gpus: those that are available.
+        cores, gpus: the numbers that are available.
         oversubscribe: whether to keep rows with more threads than cores.
     """
     rows, skipped = [], []

@@ -68,7 +68,7 @@ def measure_steps(
 
 
 def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
-    """Bandwidth of this process's device, GB/s: the best of several trials of a triad, with PASSES_PER_TRIAL each."""
+    """Bandwidth of this process's device, GB/s: the best of several trials with PASSES_PER_TRIAL passes of a triad."""
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
     times = []

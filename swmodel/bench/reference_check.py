@@ -1,8 +1,8 @@
-"""Check of a row: its thickness and velocities after five steps, compared with the reference.
+"""Check of a row: its state after five steps, compared with the reference.
 
-The difference, relative to the largest thickness or speed, may be at most MAX_ROUNDINGS roundings, because sums in
-another order differ by a few roundings. In double precision, on the small grid, the limit is 1.4e-14. The friction,
-which changes the jet by 1e-5 in five steps, is then correct to 1e-9.
+The difference, relative to the largest thickness, speed or content of a tracer, may be at most MAX_ROUNDINGS roundings,
+because sums in another order differ by a few roundings. In double precision, on the small grid, the limit is 1.4e-14.
+The friction, which changes the jet by 1e-5 in five steps, is then correct to 1e-9.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALL_GRID = (96, 48)
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
 
 
-#: Fields of rows with `fields` (depth, m, mask, wind stress, Pa) as functions of x and y in fractions of the domain.
+#: Fields of rows with `fields` (depth, m; mask; wind stress, Pa) as functions of x and y in fractions of the domain.
 #: The time step of the jet is stable with this depth.
 FIELD_FORMULAS = {
     "depth": lambda x, y: 100 + 40 * np.exp(-((x - 0.4) ** 2 + (y - 0.5) ** 2) / 0.02),
@@ -92,9 +92,10 @@ def values_of_block(fields: np.ndarray, block) -> np.ndarray:
 
 
 def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest difference of each field from its `expected` values, in roundings of the largest h or speed.
+    """Largest difference of each field from its `expected` values, in roundings of its largest value.
 
-    `reduce` is a function (values, "max") that returns the maxima over all processes.
+    u and v are both compared with the larger of their largest values. `reduce` is a function (values, "max") that
+    returns the maxima over all processes.
     """
     computed = np.stack([np.asarray(field) for field in state])
     max_difference = np.abs(computed.astype(float) - expected).max(axis=(1, 2))

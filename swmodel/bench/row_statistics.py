@@ -29,7 +29,7 @@ class RowStatistics:
         self.n_members = self.row.members or 1  # 1 without an ensemble
         self.step_samples = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # seconds per step
         self.seconds_per_step = median(self.step_samples) if self.step_samples else math.nan
-        self.first_step_samples = self.sample_values("first_step_seconds")  # from the start of the processes to its end
+        self.first_step_samples = self.sample_values("first_step_seconds")  # s from launch to the end of that step
         self.cells_per_second = self.row.nx * self.row.ny / self.seconds_per_step  # cell updates per second
         cell_bytes = samples[0].get("bytes_per_cell") or ab2_bytes_per_cell(self.row.dtype)
         cell_bytes = math.nan if self.row.measure == "gradient" else cell_bytes

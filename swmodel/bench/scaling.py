@@ -50,8 +50,8 @@ def list_block_sizes(size: tuple[int, int], min_cells: int) -> list[tuple[int, i
     """Sizes of blocks from `size` down to `min_cells` cells or fewer, with two cells or more along each axis."""
     nx, ny = size
     side_ratio = int(math.sqrt(CELLS_RATIO))
-    smaller_sizes = nx * ny > min_cells and min(nx, ny) // side_ratio > 1
-    return [size, *(list_block_sizes((nx // side_ratio, ny // side_ratio), min_cells) if smaller_sizes else [])]
+    can_shrink = nx * ny > min_cells and min(nx, ny) // side_ratio > 1
+    return [size, *(list_block_sizes((nx // side_ratio, ny // side_ratio), min_cells) if can_shrink else [])]
 
 
 class Prediction(NamedTuple):
@@ -86,7 +86,7 @@ def has_no_messages(row: BenchRow) -> bool:
 
 
 def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
-    """The value at x of a function through the points, and beyond them, that is piecewise linear in logarithms."""
+    """The value at x, also beyond the points, of the function through them that is piecewise linear in logarithms."""
     if len(points) < 2:
         return math.nan
     (log_x, log_y) = np.log(np.array(sorted(points))).T

@@ -61,10 +61,10 @@ def make_report(cases, quick: bool) -> str:
 def measure_case(case: str, days: float) -> list[StepperResult]:
     """The results of all steppers in runs of `days` model days."""
     duration = days * 86400.0
-    max_stable_dt = {stepper: find_max_stable_dt(case, stepper) for stepper in STEPPERS}
+    max_stable_dts = {stepper: find_max_stable_dt(case, stepper) for stepper in STEPPERS}
 
     def dt_of(stepper: str, fraction: float = DT_SAFETY_FACTOR) -> float:
-        return longest_dividing_step(duration, fraction * max_stable_dt[stepper])
+        return longest_dividing_step(duration, fraction * max_stable_dts[stepper])
 
     reference, energy_weights = run_to_state(case, "rk4", dt_of("rk4", REFERENCE_STEP_FRACTION), duration)
 
@@ -81,8 +81,8 @@ def measure_case(case: str, days: float) -> list[StepperResult]:
         dt = dt_of(stepper)
         error = dict(dt_and_error_of_ab2)[dt] if stepper == "ab2" else error_with(stepper, dt)
         dt_at_equal_error = min(interpolate_dt(dt_and_error_of_ab2, error), dt_and_error_of_ab2[-1][0])
-        rate, rate_of_ab2 = dt / seconds_by_stepper[stepper], dt_at_equal_error / seconds_by_stepper["ab2"]
-        rows.append(StepperResult(case, stepper, dt, error, rate / 86400, rate / rate_of_ab2))
+        speed, speed_of_ab2 = dt / seconds_by_stepper[stepper], dt_at_equal_error / seconds_by_stepper["ab2"]
+        rows.append(StepperResult(case, stepper, dt, error, speed / 86400, speed / speed_of_ab2))
     return rows
 
 
@@ -118,14 +118,15 @@ def weighted_energy(fields: np.ndarray, weights: np.ndarray) -> float:
 def measure_seconds_per_step(case: str, dt_by_stepper: dict[str, float]) -> dict[str, float]:
     """Median seconds per step of each stepper with its time step."""
     models = {stepper: make_simulation(case, stepper, dt) for stepper, dt in dt_by_stepper.items()}
-    n_steps = dict.fromkeys(models, 8)
+    n_steps_by_stepper = dict.fromkeys(models, 8)
     times: dict[str, list[float]] = {stepper: [] for stepper in models}
     for stepper, model in models.items():
-        while time_steps(model, n_steps[stepper]) < MIN_SAMPLE_SECONDS:
-            n_steps[stepper] *= 2
+        while time_steps(model, n_steps_by_stepper[stepper]) < MIN_SAMPLE_SECONDS:
+            n_steps_by_stepper[stepper] *= 2
     for _ in range(N_SAMPLES):
         for stepper, model in models.items():
-            times[stepper].append(time_steps(model, n_steps[stepper]) / n_steps[stepper])
+            n_steps = n_steps_by_stepper[stepper]
+            times[stepper].append(time_steps(model, n_steps) / n_steps)
     return {stepper: float(np.median(samples)) for stepper, samples in times.items()}
 
 

@@ -22,7 +22,7 @@ class BenchSweep(NamedTuple):
 
     name: str
     title: str
-    measure: str  # as in BenchRow, or scaling, whose rows measure model and halo
+    measure: str  # as in BenchRow, or scaling, whose rows measure model, ensemble and halo
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int

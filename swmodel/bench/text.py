@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 def format_count(n: int, noun: str) -> str:
     """A count with a noun: "1 core", "2 cores"."""
-    return f"{n} {noun}{'s' if n > 1 else ''}"
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def format_number(value: float) -> str:

@@ -31,7 +31,7 @@ class Model(VariableFunctions):
             configuration, or with zero if these vary in time, and keep the values that the caller set last.
 
     Attributes:
-        simulation: the `swmodel.Simulation`; a UsageError before `initialize` and after `finalize`.
+        simulation: the `swmodel.Simulation`; to read it before `initialize` or after `finalize` is a UsageError.
     """
 
     def __init__(self, forcings: Iterable[str] = ()):
@@ -71,11 +71,11 @@ class Model(VariableFunctions):
         """Take time steps until a time, s, is reached or passed; a UsageError if the time is in the past."""
         self._advance(until=float(time))
 
-    def _advance(self, **length: Any) -> None:
+    def _advance(self, **duration: Any) -> None:
         """Advance by `steps` or `until` a time, after reading what callers wrote into memory of `get_value_ptr`."""
         simulation = self.simulation
         self._read_pointers()
-        simulation.advance(**length)
+        simulation.advance(**duration)
         self._write_pointers()
 
     def finalize(self) -> None:

@@ -15,7 +15,7 @@ THICKNESS_NAME, SEA_LEVEL_NAME = "sea_water__depth", "sea_surface__elevation"
 VELOCITY_NAMES = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
 AIR_PREFIX = "sea_surface_air"
 
-#: {field: standard name} of fields that are computed from the state, and of constant fields.
+#: {field: standard name} of the fields that are computed from the state, and of the fields that are constant in a run.
 DERIVED_NAMES = {"zeta": "sea_water_flow__z_component_of_vorticity", "speed": "sea_water_flow__speed"}
 CONSTANT_NAMES = {
     "depth": "sea_bottom_surface__elevation",

@@ -52,10 +52,10 @@ class VariableFunctions(GridFunctions):
         return len(self.get_output_var_names())
 
     def get_input_var_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, item in self._variables.items() if item.is_input)
+        return tuple(name for name, variable in self._variables.items() if variable.is_input)
 
     def get_output_var_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, item in self._variables.items() if item.is_output)
+        return tuple(name for name, variable in self._variables.items() if variable.is_output)
 
     def get_var_grid(self, name: str) -> int:
         return LOCATIONS.index(self._variable(name).location)
@@ -78,33 +78,34 @@ class VariableFunctions(GridFunctions):
 
     def _values(self, name: str) -> np.ndarray:
         """The current values of a variable on this block, as a flat array."""
-        item, model = self._variable(name), self.simulation
-        rows, columns = rows_and_columns(model.block, 0)
-        if item.kind == "forcing":
-            values = self._forcing_values[item.field][np.ix_(rows, columns)]
-        elif item.kind == "constant":
-            values = evaluate_static(model.config, item.field, rows, columns) * (-1.0 if item.field == "depth" else 1.0)
+        variable, simulation = self._variable(name), self.simulation
+        rows, columns = rows_and_columns(simulation.block, 0)
+        if variable.kind == "forcing":
+            values = self._forcing_values[variable.field][np.ix_(rows, columns)]
+        elif variable.kind == "constant":
+            sign = -1.0 if variable.field == "depth" else 1.0
+            values = evaluate_static(simulation.config, variable.field, rows, columns) * sign
         else:
-            values = model.field(item.field)
-        return np.broadcast_to(values, model.block.shape).astype(item.dtype).ravel()
+            values = simulation.field(variable.field)
+        return np.broadcast_to(values, simulation.block.shape).astype(variable.dtype).ravel()
 
     def _set_field(self, name: str, values: np.ndarray) -> None:
         """Set an input variable to values [y, x] of this block."""
-        field, model = self._variables_of_run[name].field, self.simulation
+        field, simulation = self._variables_of_run[name].field, self.simulation
         if self._variables_of_run[name].kind == "forcing":
-            self._forcing_values[field][...] = gather_field(values, name, model.transport)
-            model.renew_forcing()
+            self._forcing_values[field][...] = gather_field(values, name, simulation.transport)
+            simulation.renew_forcing()
         elif field == "h":
-            model.state = model.state._replace(h=values.astype(model.config.run.dtype))
+            simulation.state = simulation.state._replace(h=values.astype(simulation.config.run.dtype))
         else:
-            model.set(**{"eta" if field == "sea_level" else field: local(values)})
+            simulation.set(**{"eta" if field == "sea_level" else field: local(values)})
 
     def _read_pointers(self) -> None:
         """Set the input variables for which a caller on any process has changed the memory."""
         changed_here = [
             name
             for name, (memory, last_values) in self._pointers.items()
-            if self._variables_of_run[name].is_input and not np.array_equal(memory, last_values)
+            if self._variables_of_run[name].is_input and not np.array_equal(memory, last_values, equal_nan=True)
         ]
         changed_by_rank = self.simulation.transport.allgather(changed_here) if self._pointers else []
         changed = {name: self._pointers[name].memory.copy() for names in changed_by_rank for name in names}

@@ -7,7 +7,7 @@ The file of a case contains
 * a subclass of `Case` that is named like the file: DoubleGyre in double_gyre.py;
 * in the class, the options of the case: annotated attributes made by `option`;
 * in the class, `defaults`: a dict {section: {key: value}} of what differs from the defaults of the configuration;
-* in the class, functions of (self, config, at) for any of the fields in `ocean.table.INPUT_FIELDS`; with a further
+* in the class, methods of (self, config, at) for any of the fields in `ocean.table.INPUT_FIELDS`; with a further
   parameter t, s since the start, if the field varies in time. Each returns float64 values [y, x], or an array that
   broadcasts to this shape, at the given Points, in SI units.
 
@@ -50,8 +50,8 @@ def get(name: str) -> type[Case]:
     return case
 
 
-def docstring(name: str) -> str:
-    """The docstring of a case's file; does not import the file."""
+def docstring_of_file(name: str) -> str:
+    """The docstring of the file of the case `name`, or this name if it has none; does not import the file."""
     (folder,) = __path__
     return ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text("utf-8"))) or name
 

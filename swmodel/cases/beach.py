@@ -15,7 +15,7 @@ Command: swmodel run beach
 
 Plot: swmodel plot outputs/beach/stations.nc
 
-Verification: `load_solution` has profiles and time series of the analytic solution for the default height, from the
+Verification: `load_solution` returns profiles and time series of the analytic solution for the default height, from the
 files of the benchmark (NTHMP, public). The `max_run_up` of waves that do not break follows a law of Synolakis; such
 waves are lower than 0.818 slope^(-10/9) depths.
 """
@@ -42,7 +42,7 @@ class Beach(Case):
     slope: float = option(19.85, "1", "horizontal distance over which the beach rises by 1", gt=0)
 
     grid_kinds = ("plane",)
-    #: Distance of the still-water line from the western side, as a fraction of the domain.
+    #: Distance of the still-water line from the western side, as a fraction of the domain's length.
     land_fraction: ClassVar[float] = 1 / 17
 
     defaults = {

@@ -21,8 +21,8 @@ Plot: swmodel plot outputs/chile2010 --vmax 0.5
 Verification: the record of NOAA's buoy DART 32412 at 86.392 W 17.975 S, without the tide. At half a degree the time at
 which sea level rises there is correct to 1 %. The time of the crest is correct to 4 %, and the crest is a quarter too
 low. At a fifth of a degree, with a relief finer than that of the package, the crest is a fifth to a quarter too low,
-and 2 % late. The volume of water in it is right to 20 %. The crest is too low because one fault with uniform slip makes
-a broader wave than the earthquake did.
+and 2 % late. The volume of water in the crest is correct to 20 %. The crest is too low because one fault with uniform
+slip makes a broader wave than the earthquake did.
 """
 
 import hashlib
@@ -60,15 +60,15 @@ WEST, SOUTH, RELIEF_SPACING = -120.0, -60.0, 0.5
 RIGIDITY = 30e9
 #: Horizontal width of the narrowest fault that the grid resolves, cells.
 MIN_FAULT_CELLS = 1.5
-#: Limits for the depth of the upper edge, m: a positive depth below the first is refused, because it must be in km; a
-#: depth between both may be in km, and a message says so.
+#: Limits for the depth of the upper edge, m: a positive depth below the first limit is refused, because it must be in
+#: km; a depth between the two limits may be in km, and a message says so.
 MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
 #: Largest distance of a fault from the grid, in units of the sum of its length, width and depth. Farther away the
 #: uplift is below 0.3 % of the slip.
 MAX_FAULT_DISTANCE = 2.0
 
 #: Largest number of uplifts of a rupture, which bounds the memory: each takes 0.1 MB per square
-#: (`forcing.earthquake.SQUARE`).
+#: (`forcing.earthquake.SQUARE_CELLS`).
 MAX_UPLIFTS = 1000
 
 #: Time since the earthquake, s, and sea level without the tide, m, at the buoy: data of NOAA's National Data Buoy
@@ -88,7 +88,7 @@ class Chile2010(Case):
     top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0, le=700e3)
     faults: str = option("", "file", "subfaults in place of this fault: a table, or a param or fsp file")
     faults_sha256: str = option("", "", "SHA-256 of that file, recorded by runs; a changed file is an error")
-    kinematic: bool = option(True, "", "subfaults slip when and as long as their file says; false: at the start")
+    kinematic: bool = option(True, "", "subfaults slip when and as long as their file says; false: all at the start")
     rupture_interval: float = option(10.0, "s", "time between uplifts of a rupture, at least a time step", gt=0)
     horizontal_motion: bool = option(False, "", "horizontal motion of slopes adds to the uplift")
     kajiura: bool = option(False, "", "the water smooths the uplift by the filter of Kajiura (1963)")
@@ -118,7 +118,7 @@ class Chile2010(Case):
         return self.model_copy(update={"faults_sha256": file_sha256(self)})
 
     def uplift(self, config, at):
-        """The vertical displacement of the sea floor, m."""
+        """The uplift at the end of the earthquake, m."""
         return compute_uplift(earthquake_of(self, config), HashablePoints(at), -1)
 
     def uplift_times(self, config):
@@ -146,7 +146,7 @@ class Chile2010(Case):
     def check_fault(self, grid):
         """Log the moment, the magnitude, and a width or depth that is probably a mistake.
 
-        ConfigError: the depth is in km, or the fault is far from the grid.
+        ConfigError: the depth must be in km, or the fault is far from the grid.
         """
         if 0 < self.top_depth < MIN_DEPTH_IN_METRES:
             raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? For a fault at the surface give 0"])
@@ -264,7 +264,7 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
-    """Distance of a position from a grid, m: 0 inside, but on a projected grid that from a sample of cell centres."""
+    """Distance of a position from a grid, m; 0 inside, but on a projected grid the distance to sampled cell centres."""
     if grid.crs:
         return float(np.hypot(*azimuthal_projection(grid, (lon, lat), sample_centres(grid))).min())
     west, east, south, north = edges(grid)

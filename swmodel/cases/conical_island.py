@@ -34,8 +34,8 @@ from ..config.options.case import Case, option
 #: at `angles`, degrees clockwise from the +y axis; 270 is in front.
 RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
 FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, in the time of the laboratory
-#: Nominal heights of the waves, m; divided by them, the highest water of the same experiment in another publication
-#: (Liu and others 1995), at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
+#: Nominal heights of the waves, m, and the highest water of the same experiments in another publication (Liu and others
+#: 1995), divided by these heights, at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
 NOMINAL_HEIGHTS = {"A": 0.016, "B": 0.032, "C": 0.064}
 RUN_UP_RATIOS = {
     "A": (2.60, 2.58, 2.52, 2.15, 1.98, 1.59, 1.53, 1.25, 2.00),
@@ -44,7 +44,8 @@ RUN_UP_RATIOS = {
 }
 
 CENTRE = (12.96, 13.80)  # m
-TOE, CREST, SLOPE = 3.6, 1.1, 4.0  # radii, m; horizontal distance in which the island rises by 1
+TOE, CREST, SLOPE = 3.6, 1.1, 4.0  # radii, m; horizontal distance over which the island rises by 1
+#: {name: position (x, y), m}.
 GAUGES = {"6": (9.36, 13.80), "9": (10.36, 13.80), "16": (12.96, 11.22), "22": (15.56, 13.80)}
 #: {wave: (height as a fraction of the depth, x of the row of gauges, m)}.
 WAVES = {"A": (0.045, 5.76), "B": (0.096, 6.82), "C": (0.181, 7.56)}
@@ -76,7 +77,7 @@ class ConicalIsland(Case):
         return height * config.physics.depth / np.cosh(k * (at.x - start)) ** 2
 
     def u(self, config, at):
-        """The current of the solitary wave: c eta/(depth + eta), c² = g (depth + its height)."""
+        """The current of the solitary wave: c eta/(depth + eta), with c² = g (depth + height of the wave)."""
         height, eta, depth = WAVES[self.wave][0], self.eta(config, at), config.physics.depth
         return np.sqrt(config.physics.gravity * depth * (1 + height)) * eta / (depth + eta)
 

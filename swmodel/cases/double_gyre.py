@@ -4,7 +4,7 @@ Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, o
 reduced, so that the Rossby radius is realistic, 40 to 80 km. The wind blows to the west in the south and the
 north, and to the east in between. It drives an anticyclonic gyre in the south and a cyclonic one in the north. Their
 western boundary currents meet in a jet, which meanders and breaks up. The run starts from rest, except for a small wave
-on the interface that makes the two gyres differ from the first day. `eta` is the downward displacement of the
+on the interface that makes the two gyres differ from the first day on. `eta` is the downward displacement of the
 interface; 316 m of it correspond to 1 m of sea level.
 
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a

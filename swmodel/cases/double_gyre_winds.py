@@ -67,25 +67,26 @@ class DoubleGyreWinds(DoubleGyreTwin):
         "ensemble": {"members": 80},
     }
 
-    def wind_x(self, config, at, t):  # type: ignore[override]  # unlike that of DoubleGyre it varies in time
+    def wind_x(self, config, at, t):  # type: ignore[override]  # unlike DoubleGyre's wind, it varies in time
         return super().wind_x(config, at) + self.unknown_stress(at, t, "x")
 
     def wind_y(self, config, at, t):
         return 0 * at.x + self.unknown_stress(at, t, "y")
 
-    def unknown_stress(self, at, t, axis):
+    def unknown_stress(self, at, t, component):
         """The wind stress that the first guess does not know, Pa."""
-        return self.weather * random_waves(at, t, self.weather_length, self.weather_days * DAY, self.seed, axis)
+        return self.weather * random_waves(at, t, self.weather_length, self.weather_days * DAY, self.seed, component)
 
     def prior_config(self, config):
         """The configuration without the weather, which the first guess does not know."""
         return config.model_copy(update={"case": self.model_copy(update={"weather": 0.0})})
 
 
-def random_waves(at, t, length, period, seed, component):
-    """sqrt(2/n) sum cos(k x + m y + w t + phase), Gaussian with covariance exp(-r²/(2 length²) - t²/(2 period²))."""
+def random_waves(at, t, length, correlation_time, seed, component):
+    """sqrt(2/n) sum cos(k x + m y + w t + phase), covariance exp(-r²/(2 length²) - t²/(2 correlation_time²))."""
     x, y = ((each - start) / length for each, start in zip((at.x, at.y), at.origin, strict=True))
-    total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in draw_waves(seed, component))
+    waves = draw_waves(seed, component)
+    total = sum(np.cos(k * x + m * y + w * t / correlation_time + phase) for k, m, w, phase in waves)
     return np.sqrt(2 / N_WAVES) * total
 
 

@@ -71,8 +71,8 @@ def wavenumber(config):
     return 2 * math.pi * config.case.waves / (config.grid.nx * config.grid.dx) * equatorial_radius(config)
 
 
-def dispersion(wave, n, k):
-    """omega in units of sqrt(beta c) on a branch: a root of omega² - k² - k/omega = 2n + 1.
+def scaled_frequency(wave, n, k):
+    """The frequency omega of a wave in units of sqrt(beta c): a root of omega² - k² - k/omega = 2n + 1.
 
     Of the three roots for n >= 1 the largest is the eastward gravity wave and the middle one the Rossby wave. The mixed
     wave, n = 0, is the westward root of omega² - k omega = 1; for the Kelvin wave, n = -1, omega = k.
@@ -88,7 +88,7 @@ def dispersion(wave, n, k):
 def frequency(config):
     """Angular frequency omega, s-1, negative for waves that travel west."""
     return (
-        dispersion(config.case.wave, config.case.mode, wavenumber(config))
+        scaled_frequency(config.case.wave, config.case.mode, wavenumber(config))
         * kelvin_speed(config)
         / equatorial_radius(config)
     )
@@ -103,15 +103,15 @@ def meridional_structure(wave, n, k, y):
     Reference: Matsuno (1966), written for v = D_n cos(k x - omega t).
     """
     if wave == "kelvin":
-        return hermite(0, y), hermite(0, y), np.zeros_like(y)
+        return hermite_function(0, y), hermite_function(0, y), np.zeros_like(y)
     n = 0 if wave == "mixed" else n
-    omega = dispersion(wave, n, k)
-    eastward_part = hermite(n + 1, y) / (omega - k)
-    westward_part = 2 * n * hermite(n - 1, y) / (omega + k) if n else 0.0
-    return (eastward_part - westward_part) / 2, (eastward_part + westward_part) / 2, hermite(n, y)
+    omega = scaled_frequency(wave, n, k)
+    eastward_part = hermite_function(n + 1, y) / (omega - k)
+    westward_part = 2 * n * hermite_function(n - 1, y) / (omega + k) if n else 0.0
+    return (eastward_part - westward_part) / 2, (eastward_part + westward_part) / 2, hermite_function(n, y)
 
 
-def hermite(n, y):
+def hermite_function(n, y):
     """D_n = H_n(y) exp(-y²/2), with the physicists' Hermite polynomial."""
     return hermval(y, [0] * n + [1]) * np.exp(-(y**2) / 2)
 

@@ -33,7 +33,7 @@ JET_SOUTH, JET_NORTH = math.pi / 7, math.pi / 2 - math.pi / 7
 BUMP_LATITUDE, BUMP_WIDTH_LON, BUMP_WIDTH_LAT = math.pi / 4, 1 / 3, 1 / 15
 
 #: Number of points of the Gauss-Legendre quadrature.
-QUADRATURE_POINTS = 200
+N_QUADRATURE_POINTS = 200
 
 
 class Galewsky(Case):
@@ -63,22 +63,23 @@ class Galewsky(Case):
 
 def jet_velocity(speed, lat):
     """u = speed exp(1/((lat - s)(lat - n))) / exp(-4/(n - s)²) between the edges s and n of the jet, else 0, m s-1."""
-    inside = (lat > JET_SOUTH) & (lat < JET_NORTH)
-    product = np.where(inside, (lat - JET_SOUTH) * (lat - JET_NORTH), -1.0)
-    return np.where(inside, speed * np.exp(1 / product + 4 / (JET_NORTH - JET_SOUTH) ** 2), 0.0)
+    is_in_jet = (lat > JET_SOUTH) & (lat < JET_NORTH)
+    product = np.where(is_in_jet, (lat - JET_SOUTH) * (lat - JET_NORTH), -1.0)
+    return np.where(is_in_jet, speed * np.exp(1 / product + 4 / (JET_NORTH - JET_SOUTH) ** 2), 0.0)
 
 
 def balanced_level(config, lat):
     """Sea level in balance with the jet, m; its mean over the sphere is zero.
 
-    From the southern edge of the jet it falls by R/g times the integral of u (f + u tan(lat)/R).
+    Northward from the southern edge of the jet it falls by R/g times the integral of u (f + u tan(lat)/R).
     """
     nodes, weights = gauss_legendre()
-    middle, half = (JET_SOUTH + JET_NORTH) / 2, (JET_NORTH - JET_SOUTH) / 2
-    latitudes = middle + half * nodes
-    in_jet = (level_drop(config, latitudes) * np.cos(latitudes) * weights).sum() * half / 2
-    north_of_jet = level_drop(config, np.array(JET_NORTH)) * (1 - math.sin(JET_NORTH)) / 2
-    return in_jet + north_of_jet - level_drop(config, lat)
+    middle, half_width = (JET_SOUTH + JET_NORTH) / 2, (JET_NORTH - JET_SOUTH) / 2
+    latitudes = middle + half_width * nodes
+    # The mean drop over the sphere has a part from the jet and a part from the area north of it.
+    mean_in_jet = (level_drop(config, latitudes) * np.cos(latitudes) * weights).sum() * half_width / 2
+    mean_north_of_jet = level_drop(config, np.array(JET_NORTH)) * (1 - math.sin(JET_NORTH)) / 2
+    return mean_in_jet + mean_north_of_jet - level_drop(config, lat)
 
 
 def level_drop(config, lat):
@@ -87,14 +88,14 @@ def level_drop(config, lat):
     if physics.f0 or physics.beta:
         raise ConfigError(["physics.f0, physics.beta: must be 0: the jet balances the rotation of the sphere"])
     nodes, weights = gauss_legendre()
-    half = (np.clip(lat, JET_SOUTH, JET_NORTH)[..., None] - JET_SOUTH) / 2
-    latitudes = JET_SOUTH + half * (nodes + 1)
+    half_width = (np.clip(lat, JET_SOUTH, JET_NORTH)[..., None] - JET_SOUTH) / 2
+    latitudes = JET_SOUTH + half_width * (nodes + 1)
     u = jet_velocity(config.case.speed, latitudes)
     slope = u * (2 * grid.rotation * np.sin(latitudes) + u * np.tan(latitudes) / grid.radius)
-    return grid.radius / physics.gravity * (slope * weights * half).sum(axis=-1)
+    return grid.radius / physics.gravity * (slope * weights * half_width).sum(axis=-1)
 
 
 @functools.cache
 def gauss_legendre():
     """Nodes and weights of the Gauss-Legendre quadrature on [-1, 1]."""
-    return np.polynomial.legendre.leggauss(QUADRATURE_POINTS)
+    return np.polynomial.legendre.leggauss(N_QUADRATURE_POINTS)

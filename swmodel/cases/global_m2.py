@@ -33,7 +33,7 @@ from ..ocean.terms.tide import EQUILIBRIUM
 #: Longitude and latitude of the north pole of the grid, in Greenland; the south pole lies in Antarctica.
 POLE = (-42.0, 76.0)
 
-#: Depths in m, 0 on land, at every degree from 179.5 W 85.5 S on, about that pole; tools/global_m2.py makes the file.
+#: Depths in m, 0 on land, at every degree from 179.5 W 85.5 S on, relative to this pole; from tools/global_m2.py.
 RELIEF_FILE = Path(__file__).with_name("global_m2.npz")
 WEST, SOUTH = -179.5, -85.5
 

@@ -24,7 +24,7 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.terms.open_boundaries import boundary_constituents
 
-M2_PERIOD = boundary_constituents(["M2"], "")[0].period
+M2_PERIOD = boundary_constituents(["M2"], "")[0].period  # s
 
 
 class GulfTide(Case):

@@ -5,8 +5,8 @@ wind piles up water on the shelf, to the right of its track (in the northern hem
 low pressure. Sea level starts in balance with the pressure. Wind and pressure are functions of time, evaluated every
 `forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
 IBTrACS, HURDAT2, a best track of ATCF or the JMA, or a table (docs/weather.md). Then the grid needs longitudes and
-latitudes (grid.kind = "latlon", or grid.crs), depth and land come from `input.depth`, and the default of `time.start`
-is the first time of the track, beyond which no run may reach.
+latitudes (grid.kind = "latlon", or grid.crs), and depth and land come from `input.depth`. The default of `time.start`
+is the first time of the track, and no run may reach beyond the track.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -99,11 +99,9 @@ class Hurricane(Case):
         return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
-        """Sea level in balance with the initial pressure, m; zero where that equals the outer pressure."""
-        sides = config.open_boundaries
-        outer_pressure = (
-            sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
-        )
+        """Sea level in balance with the initial pressure, m; zero where this pressure equals the outer one."""
+        sides, pressure = config.open_boundaries.sides, config.open_boundaries.pressure
+        outer_pressure = pressure if sides and pressure is not None else self._storm(config, 0.0).outer_pressure
         pressure_deficit = outer_pressure - self.air_pressure(config, at, 0.0)
         return pressure_deficit / (config.physics.density * config.physics.gravity)
 
@@ -163,7 +161,7 @@ def coriolis(config, at):
 
 
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
-    """The storm of a track at a time, s since the start of the run."""
+    """The storm of a track at a time, s since the start of the run. ConfigError: the track does not fit run or grid."""
     track, name = read_track(*track_source(case)), case.track or "the track"
     if not has_lon_lat(config.grid):
         raise ConfigError(
@@ -210,22 +208,23 @@ def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: fl
 @functools.lru_cache(maxsize=4)
 def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> storm_tracks.Track:
     """The track in a file, or in `lines` if `path` is empty. Logs estimates, fixes that are left out, and long gaps."""
+    source = f"case.track: {path}" if path else "case.storm"
     try:
         track = track_formats.read_track(path) if path else track_formats.parse_track(lines, "case.storm")
     except UsageError as error:
-        raise ConfigError([f"case.track: {error}"]) from None
+        raise ConfigError([f"case.track: {error}" if path else str(error)]) from None
     if track.n_estimated:
         missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.n_estimated.items())
-        log_once(f"case.track: {path} lacks {', '.join(missing)}; these are estimated (docs/weather.md)")
+        log_once(f"{source} lacks {', '.join(missing)}; these are estimated (docs/weather.md)")
     if track.left_out:
         count = f"{len(track.left_out)} of {len(track.left_out) + len(track.dates)} fixes left out"
-        log_once(f"case.track: {count}: {storm_tracks.describe_left_out(track.left_out)}")
+        log_once(f"{source}: {count}: {storm_tracks.describe_left_out(track.left_out)}")
     times = track.seconds(track.dates[0])
     if path and (gaps := np.diff(times)).max() > storm_tracks.REMARKABLE_GAP_SECONDS:
         n = int(gaps.argmax())
         log_once(
-            f"case.track: {path} has no fix in the {gaps[n] / 3600:.3g} h after "
+            f"{source} has no fix in the {gaps[n] / 3600:.3g} h after "
             f"{track.dates[n]:{DATE_FORMAT}}; the storm moves straight and steadily to the next one "
-            f"({(gaps > storm_tracks.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} steps are longer than a day)"
+            f"({(gaps > storm_tracks.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} gaps are longer than a day)"
         )
     return track

@@ -1,8 +1,8 @@
 """Solitary waves of the laboratory run up a plane beach: the fourth benchmark problem of the NTHMP, for tsunamis.
 
-Physics: as in the case `beach`, but with bottom friction, and the wave may break. Waves above 0.045 depths steepen into
-a bore before they reach the shore, lose energy there, and climb the land as a thin sheet. Lower waves turn without
-breaking.
+Physics: as in the case `beach`, but with bottom friction, and the wave may break. Waves higher than 0.045 depths
+steepen into a bore before they reach the shore, lose energy there, and climb the land as a thin sheet. Lower waves turn
+without breaking.
 
 Reference: Synolakis, C. E. (1987), J. Fluid Mech. 185, 523-545; Synolakis and others (2007), NOAA Tech. Memo.
 OAR PMEL-135.
@@ -32,7 +32,7 @@ from .beach import FAR_GAUGE, NEAR_GAUGE, TIME_UNIT, Beach
 #: `profiles_H` [3, points] of the waves of H depths: times in sqrt(depth/g), distances east of the still-water line in
 #: 1e-3 depths, levels in 1e-5 depths; `run_up` [2, waves]: heights of waves and of their run-up in 1e-3 depths.
 DATA_FILE = Path(__file__).with_name("laboratory_beach.npz")
-#: Heights of the waves with profiles, and that above which waves break, in depths; time of all records, sqrt(depth/g).
+#: Heights of the waves with profiles, and height above which waves break, depths; duration of a run, sqrt(depth/g).
 PROFILE_HEIGHTS, BREAKING_HEIGHT, DURATION = (0.0185, 0.3), 0.045, 70
 
 

@@ -51,7 +51,7 @@ def streamfunction(config, x, y):
     with X = dX/dx = 0 in the west and the east (no slip). In the south and the north it allows slip, so there it holds
     only away from the friction layers along the walls.
 
-    X is F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
+    X is the uniform F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
     lambda⁴ - 2 kappa² lambda² - lambda/delta³ + kappa⁴ = 0.
 
     Args:
@@ -62,15 +62,13 @@ def streamfunction(config, x, y):
     grid, physics = config.grid, config.physics
     Lx, Ly, delta = grid.nx * grid.dx, grid.ny * grid.dy, boundary_layer_width(config)
     kappa = math.pi / Ly
-    forcing_amplitude = (
-        config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
-    )
+    uniform_part = config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
     roots = np.roots([1, 0, -2 * (kappa * delta) ** 2, -1, (kappa * delta) ** 4]) / delta
     wall_x = np.where(roots.real > 0, Lx, 0.0)  # exponents are zero at the wall where a mode is largest
     west, east = np.exp(-roots * wall_x), np.exp(roots * (Lx - wall_x))
     weights = np.linalg.solve(
         np.array([west, east, delta * roots * west, delta * roots * east]),
-        [-forcing_amplitude, -forcing_amplitude, 0.0, 0.0],
+        [-uniform_part, -uniform_part, 0.0, 0.0],
     )
     modes = weights * np.exp(roots * (np.asarray(x)[..., None] - wall_x))
-    return (forcing_amplitude + modes.sum(-1).real) * np.sin(kappa * np.asarray(y))
+    return (uniform_part + modes.sum(-1).real) * np.sin(kappa * np.asarray(y))

@@ -38,8 +38,8 @@ class Rest(Case):
 
     def depth(self, config, at):
         """Resting depth, m: depth (1 - ridge exp(-((x - Lx/3) / (ridge_width Lx))²)), x from the western wall."""
-        along = (at.from_west - at.length_x / 3) / (self.ridge_width * at.length_x)
-        return config.physics.depth * (1 - self.ridge * np.exp(-(along**2)))
+        distance_over_width = (at.from_west - at.length_x / 3) / (self.ridge_width * at.length_x)
+        return config.physics.depth * (1 - self.ridge * np.exp(-(distance_over_width**2)))
 
     def mask(self, config, at):
         """0 on the island, a disc around the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""

@@ -3,8 +3,8 @@
 Physics: a uniform current in a channel meets a Gaussian seamount. Columns of water conserve their potential vorticity
 (f + zeta)/h. Those that climb the seamount are squeezed and rotate anticyclonically. Those that are over it at the
 start are stretched as they leave and rotate cyclonically. A weak current stays blocked in a Taylor column over the
-summit; the default is strong enough to sweep the cyclone downstream. With `-s case.speed=0` the water stays at rest, to
-the last bit, whatever the height of the seamount.
+summit; the default current is strong enough to sweep the cyclone downstream. With `-s case.speed=0` the water stays at
+rest, to the last bit, whatever the height of the seamount.
 
 Reference: Huppert, H. E. and K. Bryan (1976), Topographically generated eddies, Deep-Sea Res. 23, 655-679.
 

@@ -73,8 +73,8 @@ def grid_frequency(config):
     Reference: Arakawa and Lamb (1977), Methods Comput. Phys. 17, section III, scheme C.
     """
     (kx, ky), grid = wavenumbers(config), config.grid
-    on_grid = np.hypot(2 / grid.dx * np.sin(kx * grid.dx / 2), 2 / grid.dy * np.sin(ky * grid.dy / 2))
-    return wave_speed(config) * on_grid
+    wavenumber_on_grid = np.hypot(2 / grid.dx * np.sin(kx * grid.dx / 2), 2 / grid.dy * np.sin(ky * grid.dy / 2))
+    return wave_speed(config) * wavenumber_on_grid
 
 
 def wave_speed(config):

@@ -2,8 +2,8 @@
 
 Physics: in the waveguide of the equatorial beta plane two anticyclones, one on either side of the equator, travel
 westward together, faster than linear Rossby waves, because dispersion and steepening balance. The basin is open in the
-west and in the east; the walls in the north and the south are where the wave has decayed. It leaves through the west. A
-sponge along the open boundaries damps what is slower than a gravity wave and would be reflected.
+west and in the east; the walls in the north and the south are where the wave has decayed. The wave leaves through the
+west. A sponge along the open boundaries damps what is slower than a gravity wave and would be reflected.
 
 Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
 
@@ -28,8 +28,8 @@ from ..config.options.case import CaseFromAnalyticSolution, option
 from .equatorial import equatorial_radius, kelvin_speed
 
 #: Of the default basin: sqrt(g depth), m/s, and beta, m-1 s-1; the equatorial radius, m, and the unit of time, s.
-C, BETA = 2.0, 2.28e-11
-L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
+WAVE_SPEED, BETA = 2.0, 2.28e-11
+RADIUS, TIME_UNIT = math.sqrt(WAVE_SPEED / BETA), 1 / math.sqrt(WAVE_SPEED * BETA)
 
 
 class Soliton(CaseFromAnalyticSolution):
@@ -39,14 +39,14 @@ class Soliton(CaseFromAnalyticSolution):
     grid_kinds = ("plane",)
 
     defaults = {
-        "grid": {"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False,
+        "grid": {"nx": 240, "ny": 72, "dx": RADIUS / 6, "dy": RADIUS / 6, "periodic_x": False, "periodic_y": False,
                  "origin": "middle"},
-        "physics": {"gravity": C**2 / 100, "depth": 100.0, "beta": BETA},
+        "physics": {"gravity": WAVE_SPEED**2 / 100, "depth": 100.0, "beta": BETA},
         "open_boundaries": {"sides": ("west", "east")},
-        "sponge": {"sides": ("west", "east"), "width": 4 * L, "rate": 0.3 / T},
+        "sponge": {"sides": ("west", "east"), "width": 4 * RADIUS, "rate": 0.3 / TIME_UNIT},
         "time": {"stepper": "rk4", "cfl": 0.6},
-        "run": {"days": 100 * T / 86400, "dtype": "float64"},
-        "output": {"every": 10 * T},
+        "run": {"days": 100 * TIME_UNIT / 86400, "dtype": "float64"},
+        "output": {"every": 10 * TIME_UNIT},
     }  # fmt: skip
 
     def analytic_solution(self, config, at, t):
@@ -66,9 +66,9 @@ def solution(config, at, time):
 
     Reference: Boyd (1980), equations 2.11 to 2.15.
     """
-    B, unit = config.case.steepness, equatorial_radius(config)
-    x = at.x / unit - config.case.start + celerity(config) * time / unit
-    y = at.y / unit
+    B, radius = config.case.steepness, equatorial_radius(config)
+    x = at.x / radius - config.case.start + celerity(config) * time / radius
+    y = at.y / radius
     decay = np.exp(-2 * abs(B * x))
     phi = 0.771 * B**2 * 4 * decay / (1 + decay) ** 2  # sech² without the overflow of cosh
     slope, shape = -2 * B * np.tanh(B * x) * phi, np.exp(-(y**2) / 2)

@@ -1,6 +1,6 @@
 """Water that heaves in a bowl: its surface is a paraboloid that rises in the middle while the shore contracts.
 
-Physics: water starts from rest, highest in the middle of a paraboloid. It runs outward, overshoots the shore of rest
+Physics: water starts from rest, highest in the middle of a paraboloid. It runs outward, overshoots the shore at rest
 and runs back. With rotation the water turns more slowly the farther it has spread. The shore moves in all directions at
 once and cuts through the cells at all angles.
 
@@ -48,7 +48,7 @@ class ThackerCurved(CaseFromAnalyticSolution):
         return bowl_depth(config, at)
 
     def analytic_solution(self, config, at, t):
-        w, a, r0, f = angular_velocity(config), self.radius, self.start, config.physics.f0
+        w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0
         A = (a**4 - r0**4) / (a**4 + r0**4)
         root, q = np.sqrt(1 - A**2), 1 - A * np.cos(w * t)
         level = config.physics.depth * (root / q - 1 - (at.x**2 + at.y**2) / a**2 * ((root / q) ** 2 - 1))
@@ -61,7 +61,7 @@ class ThackerCurved(CaseFromAnalyticSolution):
         )
 
 
-def angular_velocity(config):
+def frequency(config):
     """Angular frequency w of the oscillation, s-1."""
     physics = config.physics
     return np.sqrt(physics.f0**2 + 8 * physics.gravity * physics.depth / config.case.radius**2)

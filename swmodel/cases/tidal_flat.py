@@ -1,7 +1,7 @@
 """Tidal flats with a creek: the flood comes up the creek and spreads, the ebb leaves pools and a thread of water.
 
 Physics: flats rise gently from the sea in the west and dry at low water. A winding creek carries water into them before
-it can cross them, and is the last to drain. The tide M2 enters through the west; friction is Manning's.
+they are covered, and is the last to drain. The tide M2 enters through the west; friction is Manning's.
 
 Reference: Friedrichs, C. T. and D. G. Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545, for tides over flats.
 
@@ -23,7 +23,7 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.terms.open_boundaries import boundary_constituents
 
-M2_PERIOD = boundary_constituents(["M2"], "")[0].period
+M2_PERIOD = boundary_constituents(["M2"], "")[0].period  # s
 
 
 class TidalFlat(Case):
@@ -49,8 +49,8 @@ class TidalFlat(Case):
         x, y = at.x / at.length_x, at.y / at.length_y
         flats = np.interp(x, (1 / 7, 1 / 3, 1.0), (config.physics.depth, -self.low, -self.high))
         distance_over_width = (y - 0.5 - 0.15 * np.sin(3 * np.pi * x)) * at.length_y / self.width
-        reach = np.clip((x - 1 / 3) / 0.05, 0.0, 1.0) * np.clip((0.9 - x) / 0.3, 0.0, 1.0)
-        return flats + self.creek * reach * np.exp(-(distance_over_width**2))
+        taper = np.clip((x - 1 / 3) / 0.05, 0.0, 1.0) * np.clip((0.9 - x) / 0.3, 0.0, 1.0)
+        return flats + self.creek * taper * np.exp(-(distance_over_width**2))
 
     def eta(self, config, at):
         """The level of high water, m, at which the tide of the boundary starts."""

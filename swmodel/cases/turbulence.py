@@ -33,7 +33,7 @@ from ..ocean.random_flow import EnergySpectrum, RandomFlow, reuse_equal
 
 class Turbulence(Case):
     speed: float = option(0.5, "m s-1", "root-mean-square speed of the initial flow", ge=0)
-    wavenumber: float = option(10.0, "1", "wavelengths of the main eddies in the domain's longer side", ge=1, le=100)
+    wavenumber: float = option(10.0, "1", "number of main wavelengths in the domain's longer side", ge=1, le=100)
     slope: float = option(0.0, "1", "spectral slope of energy beyond the main eddies; 0: there are no others", le=0)
     balance: Literal["linear", "nonlinear"] = option(
         "linear", "", "sea level balances the Coriolis force, or inertia, too"

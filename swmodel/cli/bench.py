@@ -34,8 +34,8 @@ class BenchGroup(click.Group):
     """A group whose help lists SHORT_HELP_COMMANDS, or with --help-all all commands."""
 
     def list_commands(self, ctx):
-        names, all_listed = super().list_commands(ctx), ctx.meta.get("bench.all", True)
-        return [name for name in names if all_listed or name in SHORT_HELP_COMMANDS]
+        names, lists_all = super().list_commands(ctx), ctx.meta.get("bench.all", True)
+        return [name for name in names if lists_all or name in SHORT_HELP_COMMANDS]
 
     def get_help(self, ctx):
         """The help with SHORT_HELP_COMMANDS; with all commands if `print_full_help` has set "bench.all" in ctx.meta."""

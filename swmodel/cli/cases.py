@@ -24,7 +24,7 @@ def cases(case):
         return
     width = max(map(len, registry.names()))
     for name in registry.names():
-        click.echo(f"{name:<{width}}  {registry.docstring(name).splitlines()[0]}")
+        click.echo(f"{name:<{width}}  {registry.docstring_of_file(name).splitlines()[0]}")
     click.echo("\nDescribe a case: swmodel cases CASE. Run it: swmodel run CASE")
     click.echo("You can write your own case as a Python file (docs/cases.md): swmodel run my_case.py")
 

@@ -56,6 +56,14 @@ def ensemble(settings, perturbations, **arguments):
 next(each for each in ensemble.params if isinstance(each, click.Option) and each.name == "layout").hidden = True
 
 
+def is_zero(text: str) -> bool:
+    """Whether a text is a number that is zero."""
+    try:
+        return float(text) == 0
+    except ValueError:
+        return False
+
+
 def perturbation_overrides(texts) -> list[str]:
     """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"."""
     values: dict[str, str] = {}
@@ -67,7 +75,7 @@ def perturbation_overrides(texts) -> list[str]:
         keys = options.PERTURBATION_KEYS[name]
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
-        if values.keys() & set(keys) or not numbers[0].strip("0."):
+        if values.keys() & set(keys) or is_zero(numbers[0]):
             raise UsageError(f"--perturb {text}: {name} is repeated, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
             numbers.append("0")  # without LENGTH the change is uniform, even if the configuration has a length

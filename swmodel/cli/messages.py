@@ -23,7 +23,7 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return interrupt.INTERRUPT_MESSAGE
     if isinstance(error, FormattedError) or exit_code(error) in (0, EXIT_STOPPED):
-        return str(error)  # complete, or no error: the run was already complete, or the user stopped it
+        return str(error)  # the message is complete, or the user stopped the run, or it had nothing left to compute
     if is_out_of_memory(error):
         reason = first_line(error)
         return f"Error: not enough memory: {reason}; use fewer cells or members, more nodes, or run.dtype=float32"

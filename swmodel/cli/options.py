@@ -148,7 +148,7 @@ executor = click.option(
 )
 quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor a summary.")
 walltime = click.option(
-    "--walltime", metavar="TIME", help='Stop within this wall-clock time, resumable: "2 h", "90 min".'
+    "--walltime", metavar="TIME", help='Stop within this wall-clock time, in a resumable state: "2 h", "90 min".'
 )
 memory = click.option(
     "--memory",

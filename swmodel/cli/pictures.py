@@ -216,7 +216,7 @@ def view(path, fields, output, open_browser):
 
     The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta, speed and
     the highest water, as far as the run has them.
-    Without a terminal or a screen, for example over ssh, the command only prints the path.
+    Without a terminal or a screen, for example over ssh, the command does not open the page.
     """
     from ..plotting import view as write_page
 

@@ -104,7 +104,7 @@ def lock_run_folder(stack, spec, quiet, n_ranks=None, n_cores=None):
 
     lock_file = stack.enter_context(lock.hold_folder(spec.directory))
     is_new_run = spec.restart is None and not spec.options.get("resume")
-    (run_folder.make_without_earlier_run if is_new_run else run_folder.remove_status_and_blowup)(spec.directory)
+    (run_folder.prepare_for_new_run if is_new_run else run_folder.remove_status_and_blowup)(spec.directory)
     run_folder.write_config(spec.directory, spec.config)
     if not quiet:
         announce_task(spec, n_ranks or spec.config.run.nproc, n_cores or environment.n_cores())
@@ -157,7 +157,7 @@ def compute(spec, quiet, command_line, rank_info=None, watch_progress=lambda pro
 
     config, directory = spec.config.model_copy(), spec.directory
     rank = 0 if rank_info is None else rank_info.rank
-    config._checked = True
+    config._is_checked = True
     options = spec.options | ({"restart": spec.restart.path} if spec.restart else {})
     environment.prepare_environment(spec.reproducible, rank_info, config.run.devices)
     start_logging(rank)
@@ -190,7 +190,7 @@ def abort_all_ranks(error, rank, directory) -> int:
     """
     from ..parallel.abort import abort
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all ranks
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # so that another rank can end this one
     code, has_launcher = exit_code(error), environment.STARTED_BY_LAUNCHER_VARIABLE in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
@@ -227,17 +227,17 @@ def announce_task(spec, n_ranks: int, n_cores: int):
     run, grid = config.run, config.grid
     start_text = f"continued from step {spec.restart.step}, " if spec.restart else ""
     task_prefix = "" if spec.task == "run" else f"{spec.task}: "
-    workers = progress.describe_processes(run.nproc, run.devices)
-    blocks = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
-    members = f", {config.ensemble.members} members" if spec.task == "ensemble" else ""
-    days = f"{run.steps * config.time.dt / 86400:.4g} days"
+    processes_text = progress.describe_processes(run.nproc, run.devices)
+    blocks_text = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
+    members_text = f", {config.ensemble.members} members" if spec.task == "ensemble" else ""
+    days_text = f"{run.steps * config.time.dt / 86400:.4g} days"
     click.echo(
-        f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {run.steps} steps of "
-        f"{config.time.dt:.4g} s ({days}), {start_text}{workers}{blocks}, into {directory}"
+        f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members_text}, {run.steps} steps of "
+        f"{config.time.dt:.4g} s ({days_text}), {start_text}{processes_text}{blocks_text}, into {directory}"
     )
     for remark in spec.remarks:
         click.echo(remark, err=True)
     if n_ranks * run.devices > n_cores and not (run.devices > 1 and environment.has_gpu()):
-        workers = progress.describe_processes(n_ranks, run.devices)
-        cores = "only core" if n_cores == 1 else f"{n_cores} cores"
-        click.echo(f"{workers} share the {cores} of this machine: {n_cores} would be faster", err=True)
+        processes_text = progress.describe_processes(n_ranks, run.devices)
+        cores_text = "only core" if n_cores == 1 else f"{n_cores} cores"
+        click.echo(f"{processes_text} share the {cores_text} of this machine: {n_cores} would be faster", err=True)

@@ -69,15 +69,15 @@ def check_ranks_match(comm, config: Config) -> None:
     """Raise a SetupError on all ranks if their packages or configurations differ."""
     from ..config import config_hash
 
-    local_versions = {name: environment.package_version(name) or "missing" for name in COMPARED_PACKAGES}
-    local_versions |= {"the configuration (SHA-256)": config_hash(config)[:12], "machine": socket.gethostname()}
-    all_versions = comm.allgather(local_versions)
-    for rank, versions in enumerate(all_versions):
-        for name, value in versions.items():
-            if name != "machine" and value != all_versions[0][name]:
+    local_properties = {name: environment.package_version(name) or "missing" for name in COMPARED_PACKAGES}
+    local_properties |= {"the configuration (SHA-256)": config_hash(config)[:12], "machine": socket.gethostname()}
+    all_properties = comm.allgather(local_properties)
+    for rank, properties in enumerate(all_properties):
+        for name, value in properties.items():
+            if name != "machine" and value != all_properties[0][name]:
                 raise SetupError(
-                    f"the processes differ: {name} is {all_versions[0][name]} on rank 0 "
-                    f"({all_versions[0]['machine']}), {value} on rank {rank} ({versions['machine']}); all need the "
+                    f"the processes differ: {name} is {all_properties[0][name]} on rank 0 "
+                    f"({all_properties[0]['machine']}), {value} on rank {rank} ({properties['machine']}); all need the "
                     "same installation and configuration"
                 )
 
@@ -110,7 +110,7 @@ def check_jax() -> None:
 
 
 def check_devices(n_devices: int = 1) -> None:
-    """Raise a SetupError if JAX finds fewer than `n_devices`, such as where JAX_PLATFORMS names a missing GPU."""
+    """Raise a SetupError if JAX finds fewer devices, for example because JAX_PLATFORMS names a GPU that is missing."""
     check_jax()
     from ..parallel.transport.sharded import provide_devices
 
@@ -126,7 +126,7 @@ def check_devices(n_devices: int = 1) -> None:
 
 
 def check_exchange(exchange: str = "auto") -> str:
-    """Check that the exchange backend exists and uses the MPI of mpi4py; returns its name. All ranks call this."""
+    """The exchange backend, which all ranks check together. SetupError: none is usable, or its MPI is not mpi4py's."""
     from ..parallel.transport.mpi import choose_exchange
 
     mpi4py_libraries = environment.loaded_mpi_libraries()
@@ -150,7 +150,7 @@ def check_exchange(exchange: str = "auto") -> str:
 
 
 def check_message(rank_info, exchange_backend: str) -> None:
-    """Send a number from each rank to the next, like a halo; a SetupError if the backend fails with this JAX."""
+    """Send a number from each rank to the next, like a halo. SetupError: the backend fails with this JAX."""
     from ..parallel.transport import is_shift_correct
 
     try:

@@ -50,7 +50,7 @@ def start_task(task, source, settings, output, force, quiet, task_options=lambda
         run_folder.check_overwritable(directory, force)
         if config.input.state:
             check_initial_restart(config.input.state, directory)
-        return spec._replace(remarks=tuple(remarks(config, sources, records=writes_records)))
+        return spec._replace(remarks=tuple(remarks(config, sources, writes_records)))
 
     run_task(make_spec, partial(swmodel.load, source, overrides), quiet)
 
@@ -96,8 +96,8 @@ def make_config(sources, overrides, rank_info=None, check=None, has_all_options=
     try:
         config = merge(sources, has_all_options)
         if rank_info is not None:
-            overrides_nproc = any(text.partition("=")[0].strip() == "run.nproc" for text in overrides)
-            if overrides_nproc and config.run.nproc != rank_info.size:
+            has_nproc_override = any(text.partition("=")[0].strip() == "run.nproc" for text in overrides)
+            if has_nproc_override and config.run.nproc != rank_info.size:
                 raise UsageError(
                     f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave --nproc out"
                 )

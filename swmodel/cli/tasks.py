@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: The module of each task. It has two functions:
+#: The module of each task. Each has two functions:
 #:
 #: compute(config, directory, options, report, command_line, watch)
 #:     writes the results into the folder. All processes of the task call it together; `report` receives progress events
@@ -29,11 +29,11 @@ NON_RESUMABLE_TASKS = ("check-gradient", "sensitivity")
 
 
 class TaskSpec(NamedTuple):
-    """A task to start, or a run to continue from a restart file."""
+    """A task to start, or to continue from a restart file."""
 
     config: Config  # complete and checked
     directory: Path
-    restart: Any = None  # a `restart.folder.RestartFile`, used on rank 0 only; None: start at step 0
+    restart: Any = None  # a `restart.folder.RestartFile`, of which only rank 0 needs the values; None: start at step 0
     task: str = "run"
     options: dict = {}  # noqa: RUF012  options of the task, JSON values; nothing changes this dict
     remarks: tuple[str, ...] = ()  # printed before the task starts

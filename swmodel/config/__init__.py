@@ -2,6 +2,7 @@
 
 `options/`: one class for each section; the base class of cases.
 `loading/`: values from files, environment, command line and Python; the configuration as text.
+`messages.py`, `remarks.py`: messages about wrong values, and about valid values that are probably mistakes.
 """
 
 from ..errors import ConfigError

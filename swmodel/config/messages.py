@@ -94,7 +94,7 @@ def format_value(value: Any) -> str:
         return "[" + shorten(", ".join(format_value(item) for item in value)) + "]"
     if isinstance(value, (date, datetime, time)):
         return f"the date {value}"
-    if isinstance(value, int) and value.bit_length() > MAX_WRITTEN_BITS:  # Python refuses to write it in decimal digits
+    if isinstance(value, int) and value.bit_length() > MAX_WRITTEN_BITS:  # Python does not write very long numbers
         return f"a number of {value.bit_length()} bits"
     return "none" if value is None else str(value)
 

@@ -30,10 +30,10 @@ MAX_NAMED_GAUGES = 5
 MAX_CHECKED_RECORDS = 10_000
 
 
-def remarks(config: Config, sources: ConfigSources, records: bool = True) -> list[str]:
+def remarks(config: Config, sources: ConfigSources, writes_records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its ConfigSources.
 
-    `records`: whether the run writes records at intervals.
+    `writes_records`: whether the run writes records at intervals.
     """
     lines = [
         *changed_domain_lengths(sources),
@@ -50,7 +50,7 @@ def remarks(config: Config, sources: ConfigSources, records: bool = True) -> lis
         *rounded_times(config),
         *wind_over_thin_layers(config),
     ]
-    return [*lines, *late_records(config)] if records else lines
+    return [*lines, *late_records(config)] if writes_records else lines
 
 
 def exchange_without_effect(config: Config) -> Iterator[str]:
@@ -83,7 +83,7 @@ def barriers_on_land(config: Config) -> Iterator[str]:
 
 
 def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Whether the cells (rows[n], columns[n]) are water in the mask, [n]."""
+    """Whether the mask has water in each of the cells (rows[n], columns[n]), [n]."""
     is_sea = np.zeros(len(rows), bool)
     for row in np.unique(rows):
         in_row = rows == row
@@ -119,25 +119,25 @@ def rounded_times(config: Config) -> Iterator[str]:
 def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
     """Remarks on lengths of the domain that change because a source sets only the number or only the size of cells."""
     merged: ConfigLayer = {}
-    lines: dict[ExtentKeys, str] = {}
-    lengths: dict[ExtentKeys, float | None] = {}
+    remark_of: dict[ExtentKeys, str] = {}
+    length_of: dict[ExtentKeys, float | None] = {}
     for layer_index, layer in enumerate(sources.layers):
         add_layer(merged, layer, sources.classes)
         extents = EXTENT_KEYS.get(merged_value(merged, "kind"), ())
-        lines = {extent: line for extent, line in lines.items() if extent in extents}
+        remark_of = {extent: remark for extent, remark in remark_of.items() if extent in extents}
         for extent in extents:
             keys_in_layer = [key for key in (extent.cells, extent.size, extent.end) if ("grid", key) in layer]
-            old, new = lengths.get(extent), domain_length(merged, extent)
-            lengths[extent] = new
+            old, new = length_of.get(extent), domain_length(merged, extent)
+            length_of[extent] = new
             if keys_in_layer:
-                lines.pop(extent, None)
+                remark_of.pop(extent, None)
             changes_one_key = layer_index and len(keys_in_layer) == 1 and keys_in_layer != [extent.end]
             if changes_one_key and old is not None and new is not None and not is_equal(new, old):
                 start = merged_value(merged, extent.start) or 0.0
-                lines[extent] = changed_length_remark(
+                remark_of[extent] = changed_length_remark(
                     extent, keys_in_layer[0], merged_value(merged, keys_in_layer[0]), start, old, new
                 )
-    yield from lines.values()
+    yield from remark_of.values()
 
 
 def merged_value(merged: ConfigLayer, key: str):
@@ -191,8 +191,11 @@ def missing_wind_components(config: Config) -> Iterator[str]:
 
 def sponge_without_values(config: Config) -> Iterator[str]:
     """Remarks on cells in the sponge that relax to zero, because boundary data have no value there."""
-    for name, missing, cells in boundary_data.missing_in_sponge(config):
-        yield f"input.{name}: has no value in {missing} of the {cells} cells of the sponge, which relaxes to zero there"
+    for name, n_missing, n_cells in boundary_data.missing_in_sponge(config):
+        yield (
+            f"input.{name}: has no value in {n_missing} of the {n_cells} cells of the sponge, which relaxes to zero "
+            "there"
+        )
 
 
 def forcing_from_time_zero(config: Config) -> Iterator[str]:
@@ -255,8 +258,8 @@ def late_records(config: Config) -> Iterator[str]:
     every, dt, run_seconds = config.output.every, config.time.dt, config.run.steps * config.time.dt
     if every is None or run_seconds < every or is_equal(max(1, round(every / dt)) * dt, every):
         return
-    better_dt, steps = dividing_dt(every, dt, min(MAX_CHECKED_RECORDS, int(run_seconds / every)))
+    better_dt, n_steps = dividing_dt(every, dt, min(MAX_CHECKED_RECORDS, int(run_seconds / every)))
     yield (
         f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records are up to a step late; "
-        f"time.dt={better_dt!r} divides it into {steps} steps"
+        f"time.dt={better_dt!r} divides it into {n_steps} steps"
     )

@@ -1,4 +1,4 @@
-"""Whether the generated step of a configuration can be used here. Launchers use this module, so it needs no JAX."""
+"""Whether this machine can use the generated step of a configuration. Launchers ask this, so it needs no JAX."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from .xla import JaxExecutor, XlaExecutor
 class Executor(Protocol):
     """A back end that computes a block, constructed from (setup, transport, grid, params).
 
-    Fields come from `transport.make_arrays`; Grid and Params have `Setup.static_halo`. Further arguments of the
-    constructor are options that do not change results.
+    The fields of Grid and Params come from `transport.make_arrays`, with a halo of `Setup.static_halo` cells. Further
+    arguments of the constructor are options that do not change results.
     """
 
     name: str  # as in `run.executor`
@@ -28,14 +28,14 @@ class Executor(Protocol):
         """The carry of a restart file, in the form of the executor."""
 
     def replace_params(self, params: dict, varying: Callable) -> None:
-        """Use other Params of the same kinds in further steps.
+        """Use other Params, with the same names and shapes, in further steps.
 
         Args:
-            varying: function (block, halo) -> the varying Params, NumPy arrays.
+            varying: function (block, halo) -> those of the Params that vary in time, NumPy arrays.
         """
 
     def set_substeps(self, substeps: int) -> None:
-        """Divide each further step into this many substeps; call `replace_params` with Params for them afterwards."""
+        """Divide each further step into this many substeps. Afterwards call `replace_params` with Params for these."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later; waits until it is computed, and may reuse the memory of `carry`.

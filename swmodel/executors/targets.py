@@ -12,7 +12,7 @@ from .native.generated_step import register
 
 
 class Target(NamedTuple):
-    """A kind of machine code."""
+    """How JAX calls one kind of machine code."""
 
     calls_class: type[NativeCalls]  # the foreign calls of a step
     register: Callable[[], None]  # registers the foreign calls with JAX

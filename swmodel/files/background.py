@@ -46,17 +46,17 @@ class BackgroundFile:
         path: path of the file; without `resume` an existing file is replaced.
         define: function of a netCDF4.Dataset that defines the contents of a new file; None: the file starts empty.
         resume: function of the RecordWriter that prepares an existing file for further records.
-        draft: whether the file appears, and replaces an existing one, only when it is closed without an error.
+        is_draft: whether the file appears, and replaces an existing one, only when it is closed without an error.
         check_draft: function of the path of the finished draft; it raises an error if the file must not appear.
     """
 
-    def __init__(self, path, transport: Transport, define=None, resume=None, draft: bool = False, check_draft=None):
-        self.path, self.transport, self.draft, self.check_draft = Path(path), transport, draft, check_draft
-        self._write_path = self.path.with_name(self.path.name + DRAFT_SUFFIX) if draft else self.path
+    def __init__(self, path, transport: Transport, define=None, resume=None, is_draft: bool = False, check_draft=None):
+        self.path, self.transport, self.is_draft, self.check_draft = Path(path), transport, is_draft, check_draft
+        self._write_path = self.path.with_name(self.path.name + DRAFT_SUFFIX) if is_draft else self.path
         self._records: RecordWriter | None = None
         self._journal: JournaledFile | None = None
         self._error: BaseException | None = None
-        self._error_raised = self._is_ready = False
+        self._has_raised_error = self._is_ready = False
         self._queue, self._n_begun, self._n_complete, self._commit_time = CallQueue(_WRITER), 0, 0, 0.0
         self.submit(self._resume if resume else self._create, resume or define)
         self._queue.finish()
@@ -70,7 +70,7 @@ class BackgroundFile:
         return self
 
     def __exit__(self, kind, error, traceback):
-        if self.draft and kind:
+        if self.is_draft and kind:
             self._error = self._error or error
         self.close(collective=kind is None)
 
@@ -117,8 +117,8 @@ class BackgroundFile:
     def raise_on_all_ranks(self) -> None:
         """Raise the first error of rank 0 on all ranks, once."""
         error = self.transport.broadcast(self._error)
-        if error is not None and not self._error_raised:
-            self._error_raised = True
+        if error is not None and not self._has_raised_error:
+            self._has_raised_error = True
             raise error
 
     def close(self, collective: bool = True) -> None:
@@ -131,7 +131,7 @@ class BackgroundFile:
 
     def _create(self, _, define) -> None:
         folder = self.path.parent
-        if self.draft:
+        if self.is_draft:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
@@ -199,7 +199,7 @@ class BackgroundFile:
         """Close the file with its complete records, and rename a draft unless there was an error."""
         if self._journal is not None:
             try:
-                if self._records is not None and self._is_ready and not (self.draft and self._error):
+                if self._records is not None and self._is_ready and not (self.is_draft and self._error):
                     self._records.drop_incomplete()
                     self._records.file.close()
                     self._journal.commit()
@@ -209,7 +209,7 @@ class BackgroundFile:
                 if self._records is not None:
                     self._records.file.close()
                 self._journal.close()
-        if self.draft:
+        if self.is_draft:
             self._call_unless_failed(self._rename_draft, ())
             with contextlib.suppress(OSError):
                 remove_with_journal(self._write_path)

@@ -30,7 +30,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
     """
     is_ensemble = is_ensemble_block(transport.block)
     global_shape = (*[transport.block.members.axis_size] * is_ensemble, *shape)
-    with BackgroundFile(path, transport, draft=True) as file:
+    with BackgroundFile(path, transport, is_draft=True) as file:
         file.submit(create_dataset, "text", {"data": text.encode()})
         for name, values in fields.items():
             values = np.asarray(values)

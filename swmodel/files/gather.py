@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..parallel.transport.transport import Transport
 
-#: Approximate size, bytes, of an uncompressed chunk of a field, and of the rows that are gathered at a time.
+#: Approximate sizes, bytes, of an uncompressed chunk of a field and of the rows that are gathered at a time.
 CHUNK_BYTES = 1 << 20
 GATHER_BYTES = 4 << 20
 
@@ -30,21 +30,23 @@ def row_ranges(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
 
 
 def gather_row_ranges(
-    transport: Transport, local: np.ndarray, member: int = 0
+    transport: Transport, local_field: np.ndarray, member: int = 0
 ) -> Iterator[tuple[int, np.ndarray | None]]:
     """Yield the first row of each range of rows of a field, in ascending order, and on rank 0 its values, else None.
 
-    All processes must iterate to the end. `local`: this process's part [y, x] of the member, empty if it has none.
+    All processes must iterate to the end. `local_field`: this process's part [y, x] of the field of the member; empty
+    if it has none.
     """
     shape = transport.block.y.axis_size, transport.block.x.axis_size
-    for first, stop in row_ranges(shape, local.dtype.itemsize):
-        yield first, transport.gather_rows(local, first, stop, member)
+    for first, stop in row_ranges(shape, local_field.dtype.itemsize):
+        yield first, transport.gather_rows(local_field, first, stop, member)
 
 
 def gather_members(transport: Transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
     """Like `gather_row_ranges`: yield the index of each piece of a field [members, y, x] or [y, x], and its values.
 
-    Small fields of several members form one piece, so that 500 members of 64 x 64 cells are written ten times faster.
+    Small fields of several members form one piece: 500 members of 64 x 64 cells are written ten times as fast as one by
+    one.
     """
     if field.ndim == 2:
         for first, rows in gather_row_ranges(transport, field):

@@ -1,4 +1,4 @@
-"""Observed sea level at a gauge, from text files of agencies and users in one of several LAYOUTS.
+"""Observed sea level at a gauge, from text files of agencies and users in one of several FORMATS.
 
 Commas, semicolons, tabs or spaces separate the cells. Unless commas do, numbers may have a decimal comma; a file with
 spaces and decimal commas needs a header. A byte-order mark, empty lines and any line endings are accepted. Times are
@@ -23,10 +23,10 @@ from ..errors import UsageError, as_line, translate_os_errors
 from ..setup.fields.netcdf_input.errors import log_once
 from ..setup.fields.netcdf_input.missing_values import MISSING_VALUE_MARKS
 from ..setup.fields.netcdf_input.units import conversion_factor
-from ..text_table import ZONES, split_cells, split_column, with_decimal_point
+from ..text_table import TIME_ZONES, split_cells, split_column, with_decimal_point
 
 FOOT_METRES = 0.3048
-#: The name of the DART layout, and the numbers that mark missing values in it.
+#: The name of the DART format, and the numbers that mark missing values in it.
 DART, MISSING_IN_DART = "DART", (9999.0,)
 #: A number in MISSING_VALUE_MARKS means a missing value unless, as a level in m, it lies between these.
 LOWEST_LEVEL_METRES, HIGHEST_LEVEL_METRES = -9.0, 20.0
@@ -55,24 +55,24 @@ class GaugeSeries(NamedTuple):
     """Observed sea level.
 
     Attributes:
-        layout: the name of the file's layout.
-        times: [n], ascending: datetime64 in UTC, or in the layout "two columns" s since the start of a run.
+        format_name: the name of the file's format.
+        times: [n], ascending: datetime64 in UTC, or in the format "two columns" s since the start of a run.
         level: [n], m, without missing values.
         has_own_datum: whether levels refer to the gauge's own datum, so that only their variations can be compared.
     """
 
-    layout: str
+    format_name: str
     times: np.ndarray
     level: np.ndarray
     has_own_datum: bool
 
 
-class Layout(NamedTuple):
-    """A layout of text files.
+class GaugeFormat(NamedTuple):
+    """A format of text files.
 
     Attributes:
         name, rows: its name and the contents of its rows, for messages.
-        is_layout: function that says whether a file begins with these cells, in lower case.
+        matches: function that says whether a file of this format begins with a row of these cells, in lower case.
         row_reader: function of the cells of the first line, in lower case. It returns a function that turns the cells
             of a row into a time and a level, m (NaN: missing).
         has_header: whether the first line is a header, not a row of values.
@@ -81,7 +81,7 @@ class Layout(NamedTuple):
 
     name: str
     rows: str
-    is_layout: Callable[[Sequence[str]], bool]
+    matches: Callable[[Sequence[str]], bool]
     row_reader: Callable[[Sequence[str]], Callable[[Sequence[str]], tuple]]
     has_header: bool
     has_own_datum: bool
@@ -90,16 +90,17 @@ class Layout(NamedTuple):
 def read_gauge_series(path) -> GaugeSeries:
     """Read the series in a file.
 
-    UsageError: the file has none of the LAYOUTS, a row cannot be read, two rows have different levels at the same time,
-    or a level is far from the others; the message names the row. FilesError: the file cannot be read.
+    UsageError: the file has none of the FORMATS or no values, a row cannot be read, two rows have different levels at
+    the same time, or, except in DART, a level is far from the others; the message names the row, if there is one.
+    FilesError: the file cannot be read.
     """
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
     lines = {f"{path}:{number}": line for number, line in enumerate(text.splitlines(), 1) if line.strip()}
-    layout, header, delimiter = find_layout(lines, path)
-    values = []
+    gauge_format, header, delimiter = find_format(lines, path)
+    rows = []
     try:
-        read_row = layout.row_reader(header)
+        read_row = gauge_format.row_reader(header)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     for context, line in lines.items():
@@ -109,30 +110,30 @@ def read_gauge_series(path) -> GaugeSeries:
         try:
             if len(cells) != len(header):
                 raise ValueError(f"has {len(cells)} values, not {len(header)}")
-            values.append((*read_row(cells), context))
-        except (ValueError, OverflowError) as error:  # OverflowError: before the year 1, or 400 digits
-            expected = f"each row of the layout {layout.name} has {layout.rows}"
+            rows.append((*read_row(cells), context))
+        except (ValueError, OverflowError) as error:  # OverflowError: a time before year 1, or 400 digits
+            expected = f'each row of the format "{gauge_format.name}" has {gauge_format.rows}'
             raise UsageError(as_line(f"{context}: {error}; {expected}")) from None
-    values = sorted((row for row in values if np.isfinite(row[1])), key=lambda row: row[0])
-    if not values:
+    rows = sorted((row for row in rows if np.isfinite(row[1])), key=lambda row: row[0])
+    if not rows:
         raise UsageError(f"{path}: the file has no values")
-    for (time, first, _), (next_time, second, context) in pairwise(values):
+    for (time, first, _), (next_time, second, context) in pairwise(rows):
         if time == next_time and first != second:
             raise UsageError(f"{context}: the level at this time is {second:g} m, but {first:g} m in an earlier row")
-    times, level, contexts = zip(*values, strict=True)
+    times, level, contexts = zip(*rows, strict=True)
     differences = np.abs(np.array(level) - np.median(level))
-    if layout.name != DART and differences.max() > MAX_DIFFERENCE_METRES:
+    if gauge_format.name != DART and differences.max() > MAX_DIFFERENCE_METRES:
         number = int(differences.argmax())
         raise UsageError(
             f"{contexts[number]}: the level is {level[number]:g} m, but the median of all is {np.median(level):g} m; "
             "leave out rows whose level is missing or wrong"
         )
     dtype = "M8[ms]" if isinstance(times[0], datetime) else float
-    return GaugeSeries(layout.name, np.array(times, dtype), np.array(level), layout.has_own_datum)
+    return GaugeSeries(gauge_format.name, np.array(times, dtype), np.array(level), gauge_format.has_own_datum)
 
 
-def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
-    """Return the layout, the cells of the first line in lower case, and the delimiter; remove the header from `lines`.
+def find_format(lines: dict[str, str], path) -> tuple[GaugeFormat, list[str], str]:
+    """Return the format, the cells of the first line in lower case, and the delimiter; remove the header from `lines`.
 
     The header may be a comment, as in DART. Units in a second line, as in ERDDAP, are added to the column names.
     """
@@ -141,15 +142,15 @@ def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
         first_lines.append(context)
         delimiter = next((each for each in DELIMITERS if each in line), "")
         header = [cell.strip('" ').lower() for cell in split_row(line.lstrip("# "), delimiter, context)]
-        layout = next((candidate for candidate in LAYOUTS if candidate.is_layout(header)), None)
-        if layout or not line.startswith("#"):
+        gauge_format = next((candidate for candidate in FORMATS if candidate.matches(header)), None)
+        if gauge_format or not line.startswith("#"):
             break
     else:
         raise UsageError(f"{path}: the file has no rows")
-    if layout is None:
-        known = "; ".join(f"{candidate.name}: {candidate.rows}" for candidate in LAYOUTS)
+    if gauge_format is None:
+        known = "; ".join(f"{candidate.name}: {candidate.rows}" for candidate in FORMATS)
         raise UsageError(as_line(f'{context}: "{line.strip()[:60]}" begins no known series of a gauge ({known})'))
-    if layout.has_header:
+    if gauge_format.has_header:
         for context in first_lines:
             del lines[context]
         context, line = next(iter(lines.items()), ("", ""))
@@ -157,7 +158,7 @@ def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
             del lines[context]
             units = [unit.lower() for unit in split_row(line, delimiter, context)]
             header = [f"{name} ({unit})" for name, unit in zip_longest(header, units, fillvalue="")]
-    return layout, header, delimiter
+    return gauge_format, header, delimiter
 
 
 def split_row(line: str, delimiter: str, context: str) -> list[str]:
@@ -176,14 +177,14 @@ def parse_number(text: str) -> float:
     return value if np.isfinite(value) else np.nan
 
 
-def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:
+def parse_level(text: str, factor: float = 1.0, missing_marks: Sequence[float] = ()) -> float:
     """A level, m: the number in `text` times `factor`, or NaN if it is missing. ValueError: the text is not a number.
 
-    `missing`: the numbers that mark missing values; empty: MISSING_VALUE_MARKS that would be no level.
+    `missing_marks`: the numbers that mark missing values; if empty, those of MISSING_VALUE_MARKS that cannot be levels.
     """
     value = parse_number(text)
     is_level = LOWEST_LEVEL_METRES < value * factor < HIGHEST_LEVEL_METRES
-    is_missing = value in missing if missing else value in MISSING_VALUE_MARKS and not is_level
+    is_missing = value in missing_marks if missing_marks else value in MISSING_VALUE_MARKS and not is_level
     return np.nan if is_missing else value * factor
 
 
@@ -244,7 +245,7 @@ def seconds_reader(header: Sequence[str]):
 
 def dart_reader(header: Sequence[str]):
     def read(cells):
-        return make_time(*whole_numbers(cells[:6])), parse_level(cells[7], missing=MISSING_IN_DART)
+        return make_time(*whole_numbers(cells[:6])), parse_level(cells[7], missing_marks=MISSING_IN_DART)
 
     return read
 
@@ -293,7 +294,7 @@ def table_reader(header: Sequence[str]):
 
 def check_zone(column: str) -> None:
     """Raise ValueError if the name of a column of times contains a time zone other than UTC."""
-    if split_column(column)[1].lower() not in ZONES:
+    if split_column(column)[1].lower() not in TIME_ZONES:
         raise ValueError(f'the column "{column}" must be in UTC or GMT')
 
 
@@ -327,11 +328,11 @@ def is_dart(header: Sequence[str]) -> bool:
     return header[1:] == ["mm", "dd", "hh", "mm", "ss", "t", "height"] and header[0] in ("yy", "yyyy")
 
 
-#: The layouts; a file is read with the first that fits.
-LAYOUTS = (
-    Layout("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
-    Layout(DART, "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),
-    Layout(
+#: The formats; a file is read with the first that matches.
+FORMATS = (
+    GaugeFormat("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
+    GaugeFormat(DART, "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),
+    GaugeFormat(
         "CO-OPS",
         "Date Time and Water Level",
         lambda header: {"date time", "water level"} <= {*header},
@@ -339,7 +340,7 @@ LAYOUTS = (
         True,
         True,
     ),
-    Layout(
+    GaugeFormat(
         "a page of CO-OPS",
         "Date, Time (GMT) and Verified (m)",
         is_coops_page,
@@ -347,7 +348,7 @@ LAYOUTS = (
         True,
         True,
     ),
-    Layout(
+    GaugeFormat(
         "two columns",
         "s since the start of the run and level in m",
         lambda header: len(header) == 2 and all(map(is_number, header)),
@@ -355,5 +356,5 @@ LAYOUTS = (
         False,
         False,
     ),
-    Layout("a table", "time and level", is_table, table_reader, True, False),
+    GaugeFormat("a table", "time and level", is_table, table_reader, True, False),
 )

@@ -206,7 +206,7 @@ def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> No
 
 
 def apply_journal(journal: int, file: int) -> bool:
-    """If a journal is complete, write its pages into the file, also repeatedly; returns whether it is complete."""
+    """Write the pages of a complete journal into the file, which may be repeated; returns whether it is complete."""
     magic, length, size, expected = JOURNAL_HEADER.unpack(read_at(journal, 0, JOURNAL_HEADER.size))
     if magic != MAGIC or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False

@@ -19,10 +19,10 @@ FILE_NAME = "run.lock"
 
 @contextlib.contextmanager
 def hold_folder(directory):
-    """Lock the folder for a run of this process, and create it if necessary; yields the lock file, removed at the end.
+    """Lock the folder for a run of this process, and create it if necessary.
 
-    Processes that inherit the file descriptor hold the lock, too. FilesError: another run holds the lock, or the folder
-    cannot be written.
+    Yields the lock file, which is removed at the end. Processes that inherit the file descriptor hold the lock, too.
+    FilesError: another run holds the lock, or the folder cannot be written.
     """
     path = Path(directory) / FILE_NAME
     with translate_os_errors(directory, "written"):

@@ -34,6 +34,7 @@ RUN_FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS,
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
+ASSIMILATION_RESULTS, ASSIMILATION_FIGURE = "assimilation.json", "assimilation.png"
 #: The files of snapshots of a run, of which a folder holds one.
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
 #: The suffixes of files that a killed writer leaves.
@@ -44,8 +45,8 @@ TASK_FILES = (
     "check.json",
     SENSITIVITY,
     "sensitivity.png",
-    "assimilation.json",
-    "assimilation.png",
+    ASSIMILATION_RESULTS,
+    ASSIMILATION_FIGURE,
     ANALYSIS,
     "progress.h5",
     "twin.h5",
@@ -60,7 +61,8 @@ TASK_FILES = (
 def check_overwritable(directory, force: bool = False, for_python: bool = False, has_lock: bool = False):
     """Check that a run may be written into `directory`, which need not exist, without writing anything.
 
-    UsageError: the folder is not empty, and `force` is False. FilesError: it cannot be written, or a run uses it.
+    UsageError: the folder is not empty, and `force` is False. FilesError: the folder cannot be written, or a run uses
+    it.
 
     `for_python`: whether messages suggest Python code. `has_lock`: whether this process holds the folder's lock.
     """
@@ -83,7 +85,13 @@ def check_overwritable(directory, force: bool = False, for_python: bool = False,
 
 
 class FolderContents(NamedTuple):
-    """What a folder holds, in words; the task that wrote it, such as run; how to continue it, "" if impossible."""
+    """What a folder holds.
+
+    Attributes:
+        kind: the contents in words, such as "an ensemble".
+        task: the task of swmodel that wrote them, such as "ensemble".
+        resume_command: the command or Python code that continues the task; "" if it cannot be continued.
+    """
 
     kind: str
     task: str
@@ -105,8 +113,8 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
     return FolderContents(kind, task, command if RESTART_FOLDER in names else "")
 
 
-def make_without_earlier_run(directory):
-    """Create the folder, or remove from it the files of an earlier run except case.py, and no others."""
+def prepare_for_new_run(directory):
+    """Create the folder, or remove from it the files of an earlier run, but neither case.py nor any other file."""
     directory = Path(directory)
     with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)

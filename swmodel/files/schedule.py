@@ -40,12 +40,12 @@ class EventSchedule(NamedTuple):
             next_step = step + 1 if self.every_seconds else self.last_step
         return min(max(next_step, step + 1), self.last_step)
 
-    def _step_of_event(self, count: int, every_seconds: float) -> int:
+    def _step_of_event(self, event_number: int, every_seconds: float) -> int:
         # The tolerance prevents round-off in seconds / dt from moving an event to the next step.
-        return math.ceil(count * every_seconds / self.dt - 1e-6)
+        return math.ceil(event_number * every_seconds / self.dt - 1e-6)
 
     def _n_events_until(self, step: int, every_seconds: float) -> int:
-        count = int(step * self.dt / every_seconds)
-        while self._step_of_event(count + 1, every_seconds) <= step:
-            count += 1
-        return count
+        n_events = int(step * self.dt / every_seconds)
+        while self._step_of_event(n_events + 1, every_seconds) <= step:
+            n_events += 1
+        return n_events

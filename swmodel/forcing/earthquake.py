@@ -1,7 +1,7 @@
 """The uplift of the sea floor by an earthquake, in any cells of a grid: subfaults, slopes and Kajiura's filter.
 
-Sums of many subfaults are computed in squares of SQUARE x SQUARE cells of the grid and cached. So the value of a
-cell has the same bits whichever cells are requested, on any number of processes.
+Sums of many subfaults are computed in squares of SQUARE_CELLS x SQUARE_CELLS cells of the grid and cached. So the value
+of a cell has the same bits whichever cells are requested, on any number of processes.
 
 References: `finite_fault`; Tanioka, Y. and Satake, K. (1996), Geophys. Res. Lett. 23, 861-864.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..config.options.grid import GridOptions
 
 #: Rows and columns of a square of the grid in which a sum is computed at once.
-SQUARE = 128
+SQUARE_CELLS = 128
 #: Largest total size of the cached sums, bytes.
 MAX_CACHED_BYTES = 2**29
 
@@ -98,16 +98,17 @@ class Earthquake:
         if self.faults.count < MIN_INTERPOLATED:
             return self._weighted_uplifts(rows, columns, self._weights[:, [time_index]])[0]
         uplift = np.empty((len(rows), len(columns)))
-        for square_row in np.unique(rows // SQUARE).tolist():
-            for square_column in np.unique(columns // SQUARE).tolist():
+        for square_row in np.unique(rows // SQUARE_CELLS).tolist():
+            for square_column in np.unique(columns // SQUARE_CELLS).tolist():
                 (row_positions,), (column_positions,) = (
-                    np.nonzero(rows // SQUARE == square_row),
-                    np.nonzero(columns // SQUARE == square_column),
+                    np.nonzero(rows // SQUARE_CELLS == square_row),
+                    np.nonzero(columns // SQUARE_CELLS == square_column),
                 )
                 square = self._square_uplifts(square_row, square_column)[time_index]
                 uplift[np.ix_(row_positions, column_positions)] = square[
                     np.ix_(
-                        rows[row_positions] - square_row * SQUARE, columns[column_positions] - square_column * SQUARE
+                        rows[row_positions] - square_row * SQUARE_CELLS,
+                        columns[column_positions] - square_column * SQUARE_CELLS,
                     )
                 ]
         return uplift
@@ -116,7 +117,7 @@ class Earthquake:
         """The uplifts in a square of the grid at all `times`, m, [times, rows, columns]."""
         if (square_row, square_column) not in self._squares:
             rows, columns = (
-                np.arange(n * SQUARE, min((n + 1) * SQUARE, cells))
+                np.arange(n * SQUARE_CELLS, min((n + 1) * SQUARE_CELLS, cells))
                 for n, cells in ((square_row, self.grid.ny), (square_column, self.grid.nx))
             )
             square = self._weighted_uplifts(rows, columns, self._weights)

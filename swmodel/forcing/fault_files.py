@@ -7,8 +7,8 @@
 A table has these columns in any order, and may have others; the last two are optional. A unit may follow a name, as
 depth_km, depth (km) or depth [km]; without one, lengths are in m, angles in degrees and times in s. With the columns
 top_lon, top_lat and top_depth in place of the first three, positions are those of the middle of the upper edge, not of
-the centre of a subfault. A param file has centres, slip in cm and all else in km. An fsp file says in its header which
-of the two its positions are. Times count from the origin time of the earthquake.
+the centre of a subfault. A param file has centres, slip in cm and other lengths in km. An fsp file says in its header
+whether its positions are those of centres or of upper edges. Times count from the origin time of the earthquake.
 
 Sources: Mai and Thingbaijam (2014), Seismol. Res. Lett. 85, 1348-1357, and the description of fsp files of SRCMOD;
 Goldberg, Koch, Melgar, Riquelme and Yeck (2022), Seismol. Res. Lett. 93, 3308-3323, and their program, for both files
@@ -126,7 +126,7 @@ def subfaults_of_rows(rows: list[Row], path: str) -> Subfaults:
 
 
 def check_values(row: Row) -> None:
-    """UsageError: a value of a row is missing or out of range."""
+    """Raise UsageError if a value of a row is missing or out of range."""
     for name, (minimum, maximum, unit) in LIMITS.items():
         value = row.values.get(name, math.nan if name in REQUIRED else 0.0)
         if math.isnan(value):
@@ -199,42 +199,47 @@ FSP_COLUMNS = {
     "RAKE": ("rake", DEGREE), "STRIKE": ("strike", DEGREE), "STRK": ("strike", DEGREE), "DIP": ("dip", DEGREE),
     "TRUP": ("rupture_time", SECOND), "RISE": ("rise_time", SECOND),
 }  # fmt: skip
-NUMBER = r"\s*=\s*([-+.\deE]+)"
+#: An equals sign and a number.
+NUMBER_PATTERN = r"\s*=\s*([-+.\deE]+)"
+#: The line of a param file that begins a segment.
+SEGMENT_PATTERN = re.compile(
+    rf"nx.*?{NUMBER_PATTERN}.*Dx{NUMBER_PATTERN}\s*km.*ny.*?{NUMBER_PATTERN}.*Dy{NUMBER_PATTERN}\s*km"
+)
 
 
-def columns_values(line: str, columns: list[str], meaning: dict, context: str) -> dict[str, float]:
+def values_of_line(line: str, columns: list[str], meanings: dict, context: str) -> dict[str, float]:
     """The values of a line of numbers, in SI units and degrees, by the names in LIMITS.
 
-    `meaning` maps each of the `columns` that is used to such a name and the factor of its unit.
+    `meanings` maps each of the `columns` that is used to such a name and the factor of its unit.
     """
     cells = line.split()
     if len(cells) != len(columns):
         raise UsageError(f"{context}: has {len(cells)} values for {len(columns)} columns")
-    known = [(meaning[name], name, cell) for name, cell in zip(columns, cells, strict=True) if name in meaning]
+    known = [(meanings[name], name, cell) for name, cell in zip(columns, cells, strict=True) if name in meanings]
     return {name: factor * number_in(cell, label.lower(), context) for (name, factor), label, cell in known}
 
 
 def param_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
-    """The rows of a param file: for each segment its size, the corners, and a line for each subfault."""
+    """The rows of a param file, which has the size, the corners and a line for each subfault of each segment."""
     size: dict[str, float] = {}
     columns: list[str] = []
-    expected = count = 0
+    n_expected = n_rows = 0
     for context, line in lines.items():
         if not line.lstrip().startswith("#"):
             if columns:
-                values = size | columns_values(line, columns, PARAM_COLUMNS, context)
-                count += 1
+                values = size | values_of_line(line, columns, PARAM_COLUMNS, context)
+                n_rows += 1
                 yield Row(context, values)
             continue
-        if match := re.search(rf"nx.*?{NUMBER}.*Dx{NUMBER}\s*km.*ny.*?{NUMBER}.*Dy{NUMBER}\s*km", line):
-            check_count(path, count, expected)
+        if match := SEGMENT_PATTERN.search(line):
+            check_count(path, n_rows, n_expected)
             nx, dx, ny, dy = (number_in(text, "size of the segment", context) for text in match.groups())
             size, columns = {"length": dx * KILOMETRE, "width": dy * KILOMETRE}, []
-            count, expected = 0, round(nx * ny)
+            n_rows, n_expected = 0, round(nx * ny)
         names = [name.strip(".,").upper() for name in line.lstrip("# ").split()]
         if "LAT" in names or "LON" in names:
             columns = names if {"LAT", "LON", "SLIP"} <= {*names} else []  # the corners have no slip
-    check_count(path, count, expected)
+    check_count(path, n_rows, n_expected)
 
 
 def fsp_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
@@ -242,27 +247,27 @@ def fsp_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
     width_above = fsp_width_above("\n".join(lines.values()), path)
     header: dict[str, float] = {}
     columns: list[str] = []
-    expected = count = 0
+    n_expected = n_rows = 0
     for context, line in lines.items():
         if line.lstrip().startswith("%"):
             if re.search(r"SEGMENT\s*#", line):
-                check_count(path, count, expected)
-                count, expected, columns = 0, 0, []
+                check_count(path, n_rows, n_expected)
+                n_rows, n_expected, columns = 0, 0, []
                 header = {name: value for name, value in header.items() if name not in ("LEN", "WID", "Nx", "Nz")}
             header |= fsp_header(line, context)
-            expected = round(header.pop("Nsbfs", expected))
+            n_expected = round(header.pop("Nsbfs", n_expected))
             names = line.lstrip("% ").split()
             columns = [name.upper() for name in names] if {"LAT", "LON", "SLIP"} <= {*names} else columns
             continue
         if not columns:
             raise UsageError(f"{context}: no line above names the columns, as in % LAT LON X==EW Y==NS Z SLIP")
-        values = fsp_values(columns_values(line, columns, FSP_COLUMNS, context), header, context)
-        if not count:
-            expected = expected or round(header.get("Nx", 0) * header.get("Nz", 0))
-            check_size(header, expected, context)
-        count += 1
+        values = fsp_values(values_of_line(line, columns, FSP_COLUMNS, context), header, context)
+        if not n_rows:
+            n_expected = n_expected or round(header.get("Nx", 0) * header.get("Nz", 0))
+            check_size(header, n_expected, context)
+        n_rows += 1
         yield Row(context, values, width_above)
-    check_count(path, count, expected)
+    check_count(path, n_rows, n_expected)
 
 
 def fsp_width_above(text: str, path: str) -> float:
@@ -280,8 +285,8 @@ def fsp_header(line: str, context: str) -> dict[str, float]:
     """The numbers in a line of the header of an fsp file, as in STRK = 18.0."""
     keys = {"STRIKE": "STRI?KE?", "Dx": "(?:in)?Dx", "Dz": "(?:in)?Dz"}
     keys |= {name: name for name in ("DIP", "RAKE", "Nx", "Nz", "Nsbfs")}
-    matches = {name: re.search(rf"\b{pattern}{NUMBER}", line) for name, pattern in keys.items()}
-    matches |= {name: re.search(rf"\b{name}{NUMBER}\s*km", line) for name in ("LEN", "WID")}
+    matches = {name: re.search(rf"\b{pattern}{NUMBER_PATTERN}", line) for name, pattern in keys.items()}
+    matches |= {name: re.search(rf"\b{name}{NUMBER_PATTERN}\s*km", line) for name in ("LEN", "WID")}
     return {name: number_in(match[1], name, context) for name, match in matches.items() if match}
 
 
@@ -297,21 +302,22 @@ def fsp_values(values: dict[str, float], header: dict[str, float], context: str)
     return values
 
 
-def check_size(header: dict[str, float], count: int, context: str) -> None:
-    """UsageError: the subfaults of a segment do not cover it."""
-    if count and {"LEN", "WID"} <= header.keys():
-        segment, subfaults = header["LEN"] * header["WID"], count * header["Dx"] * header["Dz"]
-        if abs(subfaults - segment) > MAX_SIZE_DIFFERENCE * segment:
+def check_size(header: dict[str, float], n_subfaults: int, context: str) -> None:
+    """Raise UsageError if the subfaults of a segment do not cover it."""
+    if n_subfaults and {"LEN", "WID"} <= header.keys():
+        segment_area = header["LEN"] * header["WID"]
+        subfault_area = n_subfaults * header["Dx"] * header["Dz"]
+        if abs(subfault_area - segment_area) > MAX_SIZE_DIFFERENCE * segment_area:
             raise UsageError(
-                f"{context}: {count} subfaults of {header['Dx']:g} km x {header['Dz']:g} km do not cover the segment "
-                f"of {header['LEN']:g} km x {header['WID']:g} km; write a table with the size of each subfault"
+                f"{context}: {n_subfaults} subfaults of {header['Dx']:g} km x {header['Dz']:g} km do not cover the "
+                f"segment of {header['LEN']:g} km x {header['WID']:g} km; write a table with the size of each subfault"
             )
 
 
-def check_count(path: str, count: int, expected: int) -> None:
-    """UsageError: a segment has more or fewer lines than its header says."""
-    if expected and count != expected:
-        raise UsageError(f"{path}: a segment has {count} subfaults, but its header says {expected}")
+def check_count(path: str, n_rows: int, n_expected: int) -> None:
+    """Raise UsageError if a segment has more or fewer subfaults than its header says."""
+    if n_expected and n_rows != n_expected:
+        raise UsageError(f"{path}: a segment has {n_rows} subfaults, but its header says {n_expected}")
 
 
 #: The formats other than tables.

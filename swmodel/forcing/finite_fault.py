@@ -6,11 +6,11 @@ equidistant projection. Its slip grows from 0 to 1 of its final value by the asy
     ds/dt = (1 - cos(pi t / rise)) / (rise + fall)                for 0 <= t < rise after its start
     ds/dt = (1 + cos(pi (t - rise) / fall)) / (rise + fall)       for rise <= t < rise + fall
 
-Away from a subfault its displacement is smooth. So it is computed at NODES x NODES cells of a square of the grid that
-is farther away than MIN_DISTANCE times the size of the square, and interpolated by a polynomial; a square that is
-nearer is divided into four. The cost of a subfault grows with the logarithm of the number of cells. Of the
-displacements that the tests compare, the sum of 300 subfaults differs from the exact one by less than 1e-7 of the
-largest slip. Fewer than MIN_INTERPOLATED subfaults are added without interpolation.
+Away from a subfault its displacement is smooth. So it is computed at N_NODES x N_NODES cells of a square of the grid
+that is farther away than MIN_DISTANCE_RATIO times the size of the square, and interpolated by a polynomial; a square
+that is nearer is divided into four. The cost of a subfault grows with the logarithm of the number of cells. In the
+tests, the sum of the displacements by 300 subfaults differs from the exact one by less than 1e-7 of the largest slip.
+Fewer than MIN_INTERPOLATED subfaults are added without interpolation.
 
 References: Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; Ji, Wald and Helmberger (2002), Bull. Seismol. Soc. Am.
 92, 1192-1207; Berrut and Trefethen (2004), SIAM Rev. 46, 501-517.
@@ -32,9 +32,9 @@ from ..parallel.environment import n_cores_per_process
 from .okada import Fault, displacement
 
 #: Number of cells in each direction of a square at which a displacement is computed for interpolation.
-NODES = 10
+N_NODES = 10
 #: Smallest distance of a far subfault from the centre of a square, over that of the square's corners.
-MIN_DISTANCE = 2.0
+MIN_DISTANCE_RATIO = 2.0
 #: Squares with fewer cells in a direction are computed without interpolation, as are sums of few subfaults.
 MIN_SQUARE_CELLS, MIN_INTERPOLATED = 20, 8
 #: Size of a block that is allocated and freed at once, so that the C library reuses the memory of temporary arrays.
@@ -97,7 +97,7 @@ def slip_fraction(faults: Subfaults, t) -> np.ndarray:
 
 
 def sine_part(t, duration):
-    """duration/pi sin(pi t / duration), 0 for no duration."""
+    """duration/pi sin(pi t / duration); 0 if the duration is 0."""
     return duration / np.pi * np.sin(np.pi * t / np.where(duration > 0, duration, 1.0))
 
 
@@ -138,7 +138,10 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
 
 
 def along_earth_axes(fault: Subfaults, east, north, is_horizontal: bool) -> tuple:
-    """The displacement by a subfault at distances from its reference point, m: upwards, eastwards and northwards."""
+    """The displacement by a subfault at distances from its reference point, m.
+
+    It is upwards and, if `is_horizontal`, also eastwards and northwards.
+    """
     strike, dip, rake = np.radians((fault.strike, fault.dip, fault.rake))
     sine, cosine = np.sin(strike), np.cos(strike)
     along, right = sine * east + cosine * north, cosine * east - sine * north
@@ -185,7 +188,7 @@ def add_square(radius: float, sums, vectors, faults: Subfaults, weights) -> list
 
 
 def is_far(vectors, faults: Subfaults, radius: float) -> np.ndarray:
-    """Whether each subfault is farther than MIN_DISTANCE times the size of a square from its centre, [n]."""
+    """Whether each subfault is farther than MIN_DISTANCE_RATIO times the size of a square from its centre, [n]."""
     corners = vectors[[0, 0, -1, -1], [0, -1, 0, -1]]
     centre = corners.mean(axis=0)
     size = np.linalg.norm(corners - centre, axis=-1).max() * radius
@@ -194,7 +197,7 @@ def is_far(vectors, faults: Subfaults, radius: float) -> np.ndarray:
     places = unit_vectors(faults.lon, faults.lat) * (radius - depth)[:, None]
     # The extent around the reference point, which may be half a width away from the middle of the rectangle.
     extent = np.hypot(0.5 * faults.length, faults.width)
-    return np.linalg.norm(places - centre * radius, axis=-1) - extent > MIN_DISTANCE * size
+    return np.linalg.norm(places - centre * radius, axis=-1) - extent > MIN_DISTANCE_RATIO * size
 
 
 def weighted_sums(vectors, faults: Subfaults, weights, radius: float, n_components: int) -> np.ndarray:
@@ -203,9 +206,9 @@ def weighted_sums(vectors, faults: Subfaults, weights, radius: float, n_componen
     The shape is [sums, components, points]; `weights` are those of `sum_of_displacements`.
     """
     sums = np.zeros((weights.shape[1], n_components, len(vectors)))
-    step = max(1, MAX_VALUES // len(vectors))
-    for first in range(0, faults.count, step):
-        chunk, chunk_weights = faults[first : first + step], weights[first : first + step]
+    chunk_size = max(1, MAX_VALUES // len(vectors))
+    for first in range(0, faults.count, chunk_size):
+        chunk, chunk_weights = faults[first : first + chunk_size], weights[first : first + chunk_size]
         column = Subfaults(*(values[:, None] for values in chunk))
         components = along_earth_axes(column, *project(chunk, vectors, radius), n_components > 1)
         sums += np.stack([np.einsum("ns,np->sp", chunk_weights, component) for component in components], axis=1)
@@ -229,8 +232,8 @@ def project(faults: Subfaults, vectors, radius: float) -> tuple[np.ndarray, np.n
 
 @lru_cache(maxsize=64)
 def interpolation(cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of cells near Chebyshev's NODES in a row of cells, and the matrix [cells, nodes] that interpolates."""
-    angles = (np.arange(NODES) + 0.5) * np.pi / NODES
+    """Indices of cells near N_NODES Chebyshev nodes in a row of cells, and the interpolation matrix [cells, nodes]."""
+    angles = (np.arange(N_NODES) + 0.5) * np.pi / N_NODES
     nodes = np.unique(np.rint(0.5 * (cells - 1) * (1 - np.cos(angles))).astype(int))
     scaled = nodes / (cells - 1)
     offsets = scaled[:, None] - scaled[None, :]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-#: Units of files: m s-1, m and Pa.
+#: Units in files, converted to m s-1, m and Pa.
 KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
 
 

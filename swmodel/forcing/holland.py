@@ -4,9 +4,9 @@
     V = sqrt(e V_m² (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
     B = rho_a e V_m² / dp, limited to 0.5 to 2.5
 
-V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. If the wind and the pressure
-of a track imply a B outside these limits, B is the limit: V_m and the pressures stay those of the track, and V is not
-in balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of Bretschneider (1972),
+V, the gradient wind, is in balance with the pressure gradient; it is at most V_m. If the wind and the pressure of a
+track imply a B outside these limits, B is the limit: V_m and the pressures stay those of the track, and V is not in
+balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of Bretschneider (1972),
 plus V / V_m times the velocity of the storm, whose size is limited to MAX_MOTION_FRACTION of the track's wind. V_m is
 the track's largest one-minute wind at 10 m, minus the size of that velocity, divided by GRADIENT_TO_SURFACE_WIND. So
 the wind nowhere exceeds that of the track. Drag coefficients are for ten-minute winds, which are ONE_TO_TEN_MINUTE_WIND
@@ -74,7 +74,7 @@ class Storm(NamedTuple):
 
 
 def pressure(storm: Storm, r):
-    """p at distances r from the centre, Pa."""
+    """p, Pa, at distances r, m, from the centre."""
     return storm.central_pressure + storm.pressure_deficit * np.exp(-scaled_radius_power(storm, r))
 
 
@@ -84,7 +84,7 @@ def scaled_radius_power(storm: Storm, r):
 
 
 def gradient_wind(storm: Storm, r, f):
-    """V at distances r from the centre, m s-1; f is the Coriolis parameter, s-1."""
+    """V, m s-1, at distances r, m, from the centre; f is the Coriolis parameter, s-1."""
     radius_power, coriolis_speed = scaled_radius_power(storm, r), 0.5 * r * np.abs(f)
     square = storm.balanced_holland_b * storm.pressure_deficit / AIR_DENSITY  # e V_m²
     return np.sqrt(square * radius_power * np.exp(-radius_power) + coriolis_speed**2) - coriolis_speed
@@ -93,7 +93,8 @@ def gradient_wind(storm: Storm, r, f):
 def wind(storm: Storm, east, north, f):
     """The ten-minute winds u10 and v10, m s-1, at distances east and north, m, from the centre.
 
-    Winds are turned inward by 10 degrees up to R, by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of rotation.
+    Winds are turned inward by 10 degrees up to R and by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of
+    rotation.
     """
     r = np.hypot(east, north)
     speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)

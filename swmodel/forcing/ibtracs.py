@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 #: Agencies in IBTrACS, in lower case, whose winds are means over ten minutes.
 TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
-#: Names in IBTrACS that mean "without a name".
+#: Names in IBTrACS of storms without a name.
 UNNAMED = {"NOT_NAMED", "UNNAMED", "NOT NAMED"}
 #: The first line of the CSV file; the second has the units and no SID.
 IBTRACS_HEADER = re.compile(r'"?SID"?,"?SEASON"?,')
-#: The number of the line with units, and the units of columns by the ends of their names.
+#: The number of the line with units, and {last part of the name of a column: its unit}.
 UNITS_LINE, UNITS = 2, {"wind": "kts", "pres": "mb", "poci": "mb", "rmw": "nmile"}
 #: Variables [storm, date_time] with numbers, and those with text.
 NUMERIC_VARIABLES = (
@@ -91,15 +91,15 @@ def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
     Values of the American agencies are preferred, then those of the WMO's agency, the BoM or La Reunion.
     """
 
-    def first(columns: Iterable[str], unit: float) -> float:
+    def first_value(columns: Iterable[str], unit: float) -> float:
         return next((parse_positive(column, row[column], unit) for column in columns if column in row), math.nan)
 
     is_ten_minute_wind = "usa_wind" not in row and row.get("wmo_agency", "").lower() in TEN_MINUTE_AGENCIES
     return (
-        first(("usa_wind", "wmo_wind"), KNOT / (ONE_TO_TEN_MINUTE_WIND if is_ten_minute_wind else 1.0)),
-        first(("usa_pres", "wmo_pres"), HECTOPASCAL),
-        first(("usa_poci", "bom_poci"), HECTOPASCAL),
-        first(("usa_rmw", "bom_rmw", "reunion_rmw"), NAUTICAL_MILE),
+        first_value(("usa_wind", "wmo_wind"), KNOT / (ONE_TO_TEN_MINUTE_WIND if is_ten_minute_wind else 1.0)),
+        first_value(("usa_pres", "wmo_pres"), HECTOPASCAL),
+        first_value(("usa_poci", "bom_poci"), HECTOPASCAL),
+        first_value(("usa_rmw", "bom_rmw", "reunion_rmw"), NAUTICAL_MILE),
     )
 
 
@@ -108,7 +108,7 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
 
     UsageError: the file is not a NetCDF file of IBTrACS.
     """
-    import netCDF4  # here, because builds of the package import the cases without it
+    import netCDF4  # imported here, because the build of the package imports the cases and has no netCDF4
 
     with netCDF4.Dataset(path) as data:
         missing = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]

@@ -4,8 +4,8 @@ A sudden displacement of the floor with the wavenumber k raises the surface of w
 much. Here h is the depth where the floor moves, as in Glimsdal and others (2013). The displacement is divided into
 parts by depth, and on a sphere by latitude, with weights that sum to 1 and are linear between neighbours; each part is
 filtered with one depth and one length of cells. So a Fourier mode over a flat bottom is filtered exactly. Over a slope
-the filter is a weighted mean of those of the two nearest DEPTHS. The volume, the sum of area times displacement, stays
-the same to round-off: walls reflect, and periodic sides join.
+the filter is a weighted mean of those of the two nearest of N_DEPTHS depths. The volume, the sum of area times
+displacement, stays the same to round-off: walls reflect, and periodic sides join.
 
 References: Kajiura, K. (1963), Bull. Earthq. Res. Inst. 41, 535-571; Glimsdal, S., Pedersen, G. K., Harbitz, C. B. and
 Lovholt, F. (2013), Nat. Hazards Earth Syst. Sci. 13, 1507-1526.
@@ -16,12 +16,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.fft
 
-#: Number of depths between zero and the largest depth at which the filter is computed.
-DEPTHS = 12
+#: Number of depths, from the smallest to the largest of the grid, at which the filter is computed.
+N_DEPTHS = 12
 #: Largest relative difference between the lengths of cells in x that are filtered together.
 MAX_LENGTH_DIFFERENCE = 0.02
-#: Largest k h for which cosh does not overflow; beyond it the result is negligible.
-MAX_ARGUMENT = 700.0
+#: Bound on k h that keeps cosh from overflowing; beyond it the result is negligible.
+MAX_COSH_ARGUMENT = 700.0
 
 
 def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, bool] = (False, False)) -> np.ndarray:
@@ -39,7 +39,7 @@ def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, 
     depth = np.maximum(np.broadcast_to(depth, displacement.shape), 0.0)
     volume = displacement * lengths
     filtered = np.zeros_like(volume)
-    levels = levels_between(depth.min(), depth.max(), DEPTHS)
+    levels = levels_between(depth.min(), depth.max(), N_DEPTHS)
     log_range = np.log(lengths.max() / lengths.min())
     length_levels = levels_between(
         np.log(lengths.min()), np.log(lengths.max()), 1 + int(np.ceil(log_range / MAX_LENGTH_DIFFERENCE))
@@ -50,7 +50,7 @@ def kajiura_filter(displacement, depth, dx, dy: float, is_periodic: tuple[bool, 
         for level, depth_weights in parts(depth, levels):
             part = volume * length_weights * depth_weights
             if part.any():
-                factor = 1 / np.cosh(np.minimum(k * level, MAX_ARGUMENT))
+                factor = 1 / np.cosh(np.minimum(k * level, MAX_COSH_ARGUMENT))
                 filtered += transform(factor * transform(part, is_periodic), is_periodic, is_inverse=True)
     return filtered / lengths
 

@@ -1,4 +1,4 @@
-"""The track of a storm: checks and completes the fixes of a file (`track_formats`); gives the storm at any time.
+"""The track of a storm, from the checked and completed fixes of a file (`track_formats`), and the storm at any time.
 
 FILE:STORM chooses one storm of a file, by its identifier (AL092017, 2017228N14314), its name (HARVEY) or its name and
 a year (HARVEY 2017).
@@ -68,8 +68,8 @@ def split_file_and_storm(path: str) -> tuple[str, str]:
 def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
     """The track of a storm from the fixes of a file, which messages call `path`.
 
-    Without `storm` the file must have exactly one. Implausible fixes, and lines that cannot be read, are left out: at
-    most one, or MAX_FRACTION_LEFT_OUT of all if that is more.
+    Without `storm` the file must have exactly one storm. Implausible fixes, and lines that cannot be read, are left
+    out: at most one, or MAX_FRACTION_LEFT_OUT of all if that is more.
 
     UsageError: the file does not have exactly one such storm, more fixes cannot be used, there are fewer than 2 or more
     than MAX_TIMES, or a fix comes more than MAX_GAP_SECONDS after the previous one.
@@ -163,7 +163,7 @@ def implausible_reason(date: datetime, values: list[float], previous: tuple[date
 
 
 def refuse_gap(context: str, date: datetime, previous_date: datetime | None) -> None:
-    """UsageError: a fix comes more than MAX_GAP_SECONDS after the previous one."""
+    """Raise UsageError if a fix comes more than MAX_GAP_SECONDS after the previous one."""
     if previous_date and (seconds := (date - previous_date).total_seconds()) > MAX_GAP_SECONDS:
         raise UsageError(
             f"{context}: {seconds / 86400:.3g} days without a fix lie between {previous_date:{DATE_FORMAT}} and "
@@ -173,7 +173,7 @@ def refuse_gap(context: str, date: datetime, previous_date: datetime | None) -> 
 
 
 def distance(lon, lat, other_lon, other_lat):
-    """The distance between points on the Earth, m; all in degrees."""
+    """The distance between points on the Earth, m; the arguments are in degrees."""
     lon, lat, other_lon, other_lat = (np.radians(x) for x in (lon, lat, other_lon, other_lat))
     square = np.sin((lat - other_lat) / 2) ** 2 + np.cos(lat) * np.cos(other_lat) * np.sin((lon - other_lon) / 2) ** 2
     return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
@@ -184,7 +184,8 @@ def estimate_missing(times: np.ndarray, file_values: np.ndarray) -> np.ndarray:
 
     Where only one of wind and pressure is known, the other follows from it: wind = 6.7 (1010 - p)^0.644 kt (Atkinson
     and Holliday 1977). Where both are missing, they are linear in time between the fixes around. Radius: 46.4 km
-    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1 (Willoughby and others 2006).
+    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1 (Willoughby and others 2006). The outer pressure is
+    DEFAULT_OUTER_PRESSURE where missing, and everywhere at least 1 hPa above the pressure in the centre.
     """
     lon, lat, wind, pressure, outer, radius = file_values.T.copy()
     outer = np.where(np.isnan(outer), DEFAULT_OUTER_PRESSURE, outer)
@@ -211,7 +212,7 @@ def track_table(track: Track) -> tuple[str, ...]:
 def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, metres_per_degree: float) -> Storm:
     """The storm at a time, linear in time between those of a track.
 
-    Before the first and after the last it keeps its velocity, and its other values stay constant.
+    Before the first time and after the last, the storm keeps its velocity, and its other values stay constant.
 
     Args:
         seconds, values: [times] and [times, 6], as in a Track.

@@ -32,11 +32,11 @@ from .holland import ONE_TO_TEN_MINUTE_WIND
 from .ibtracs import IBTRACS_HEADER, read_csv_fixes, read_netcdf_fixes
 from .storm_tracks import COLUMNS, Track, make_track, split_file_and_storm
 
-#: Columns of a table that name its storms: the first of them in the table identifies storms, the others are names.
+#: Columns of a table that name its storms: the first that the table has identifies storms, the others are names.
 IDENTIFIERS = ("sid", "id", "storm", "name")
 #: The first bytes of NetCDF files.
 NETCDF_SIGNATURES = (b"\x89HDF", b"CDF")
-#: Values of a line of ATCF that ends after the wind.
+#: Number of values in a line of ATCF that ends after the wind.
 ATCF_VALUES_UP_TO_WIND = 9
 #: The year with which two-digit years of the JMA begin: 51 is 1951, 50 is 2050.
 FIRST_JMA_YEAR = 51
@@ -164,9 +164,10 @@ class HurdatParser:
 class AtcfParser:
     """The fix in each BEST line of ATCF; None for forecasts.
 
-    A storm has the number of its basin and the year in which it begins; the next storm with this number follows after
-    months. In southern basins the year is that of the season, which begins in July of the year before. Lines of early
-    years end after the wind; a line that ends there after longer lines is cut off.
+    A storm is identified by its basin and number, such as AL09, and by the year in which it begins; the next storm with
+    the same basin and number begins months later. In southern basins the year is that of the season, which begins in
+    July of the year before. Lines of early years end after the wind; a line that ends there after longer lines is cut
+    off.
     """
 
     def __init__(self) -> None:
@@ -205,14 +206,14 @@ class AtcfParser:
 
 
 def atcf_identifier(number: str, date: str) -> str:
-    """The identifier of the storm AL09 that begins at a date such as 2017082518; southern seasons begin in July."""
+    """The identifier of a storm, such as AL092017 from AL09 and the date 2017082518; southern years begin in July."""
     return f"{number}{int(date[:4]) + (number.startswith('S') and date[4:6] >= '07')}"
 
 
 class JmaParser:
     """The fix in each line of the JMA's best tracks, or the StormHeader.
 
-    A storm has the number 1709: the ninth of 2017. Depressions and early years have no wind.
+    The number of a storm, such as 1709, means the ninth of 2017. Depressions, and storms of early years, have no wind.
     """
 
     header = StormHeader()
@@ -263,7 +264,7 @@ def parse_date(day: str, time: str) -> datetime:
 
 
 def parse_degrees(text: str, unit: float = 1.0) -> float:
-    """Degrees east or north from text such as "96.3W"."""
+    """Degrees east or north from a text such as "96.3W"; `unit`: degrees in a unit of its number."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([NSEW])", text)
     if match is None:
         raise ValueError(f'"{text}" is no longitude or latitude')

@@ -9,7 +9,7 @@ __all__ = ["Problem"]
 
 
 def _import_lazily(name: str) -> Any:
-    """Import `Problem` at first use, so that checks of requests need not import JAX; it needs the environment."""
+    """Import `Problem` at first use, so that checks of requests need neither JAX nor the environment that JAX needs."""
     if name == "Problem":
         from ..parallel.environment import get_rank_info, prepare_environment
 

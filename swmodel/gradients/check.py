@@ -4,10 +4,12 @@ It differentiates J = sum over cells of (a h² + b u² + c v² + ...), over all 
 with independent random numbers a, b, c, ... The derivatives are with respect to the initial state and all other inputs,
 along random directions d, e:
 
-    taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
-    dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, M: derivative of the last state, y: random; round-off
-    hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|; round-off
+    taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s
+    dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, M: derivative of the last state, y: random
+    hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|
     quotient_error       |(J(x + s d) - J(x - s d)) / (2 s) - <J', d>| / |<J', d>| for the shortest step s
+
+If the derivatives are exact, the slope is 2, the second and third number are round-off, and the last is small.
 
 Upwinding and limiters have kinks: J is continuous, but its derivative jumps where the flow reverses. Each jump within a
 step s adds to the Taylor remainder, so that the slope of the remainder is irregular. For such schemes the last check
@@ -31,10 +33,10 @@ import numpy as np
 from ..errors import NumericalError, Stopped
 from ..files.draft import write_text
 from ..files.status import dumps
-from ..ocean.noise import white_noise, white_numbers
+from ..ocean.noise import normal_numbers, white_noise
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, INPUT_FIELDS, variable_of
-from ..ocean.terms import TERM_OF
+from ..ocean.terms import TERM_OF_COEFFICIENT
 from ..parallel.environment import peak_memory
 from ..parallel.stop import StopRequests
 from ..setup.fields import has_field_source
@@ -62,7 +64,7 @@ STEP_LENGTHS = tuple(0.25**k for k in range(9))
 #: Remainders, in units in the last place of J, that are well above round-off (for the slope) or above it (quotient).
 SLOPE_MIN_ULPS, QUOTIENT_MIN_ULPS = 1e4, 1e2
 #: Size of the direction relative to the control, or to `Variable.small_change` for a control that is zero.
-RELATIVE_STEP_SIZE = 1e-3
+RELATIVE_DIRECTION_SIZE = 1e-3
 
 
 def compute(config: Config, directory, options, report, command_line, watch):
@@ -118,9 +120,9 @@ def controls_of(config: Config) -> list[str]:
     def is_active(name: str) -> bool:
         if CONTROLS[name].control in ("records", "fields"):
             return False  # these replace other fields or add to them
-        number_alone = name in INPUT_FIELDS and not CONTROLS[name].control_location
-        return (name in coefficient_names or name not in TERM_OF) and not (
-            number_alone and has_field_source(config, name)
+        must_be_number = name in INPUT_FIELDS and not CONTROLS[name].control_location
+        return (name in coefficient_names or name not in TERM_OF_COEFFICIENT) and not (
+            must_be_number and has_field_source(config, name)
         )
 
     return [*filter(is_active, CONTROLS), *(term.name for term in scheme.tracers)]
@@ -180,8 +182,8 @@ class Checks:
         def scaled_noise(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
-            size = RELATIVE_STEP_SIZE * size or RELATIVE_STEP_SIZE * variable_of(control).small_change
-            noise = self.noise(f"{name} {control}") if value.ndim else white_numbers(0, f"{name} {control}", 0)
+            size = RELATIVE_DIRECTION_SIZE * size or RELATIVE_DIRECTION_SIZE * variable_of(control).small_change
+            noise = self.noise(f"{name} {control}") if value.ndim else normal_numbers(0, f"{name} {control}", 0)
             return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
         return {control: scaled_noise(control, value) for control, value in self.x.items()}
@@ -245,10 +247,10 @@ class Checks:
         """
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
-        run_problem = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
+        xla_problem = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
         functions = (
             lambda: problem.value_and_gradient(self.x, *self.loss),
-            lambda: run_problem.series(self.x),
+            lambda: xla_problem.series(self.x),
             lambda: problem.series(self.x),
         )
         for function in functions[1:]:

@@ -15,7 +15,7 @@ from ..ocean.records import CORRECTION_SUFFIX
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.table import CORRECTIONS, variable_of
-from ..ocean.terms import TERM_OF
+from ..ocean.terms import TERM_OF_COEFFICIENT
 from ..ocean.terms.tracer import concentration_of
 from ..parallel.transport.halo import exchange_named_halos, zero_beyond
 from ..setup import fields
@@ -30,7 +30,7 @@ def scheme_factory(names) -> Callable[[Setup], Scheme]:
     """A function of a Setup that returns its scheme with all terms that the controls `names` need, active or not."""
 
     def make_scheme(setup: Setup) -> Scheme:
-        coefficients = [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]
+        coefficients = [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF_COEFFICIENT]
         scheme = setup.scheme_with_coefficients(coefficients)
         return replace(scheme, varying=tuple(sorted({*scheme.varying, *(CORRECTIONS.keys() & {*names})})))
 
@@ -62,7 +62,7 @@ def first_guess(setup: Setup, names, block) -> dict:
 
 
 def apply_controls(
-    controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport: Transport
+    controls: dict, state: State, grid: Grid, scheme: Scheme, transport: Transport
 ) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
@@ -70,7 +70,7 @@ def apply_controls(
     follow from their initial values.
 
     A control is a field [ny, nx] of this block or its records in time, a number for a uniform field, or the vector of a
-    term's parameters. All other values come from state, grid and params. The static fields, those of Grid and params,
+    term's parameters. All other values come from state and grid. The static fields, those of Grid and params,
     have `Scheme.static_halo`, [ny + 2 halo, nx + 2 halo]; numbers become [1, 1], and parameters stay vectors.
     """
     static_halo, shape, extent = scheme.static_halo, state.h.shape, transport.extent()
@@ -104,7 +104,7 @@ def apply_controls(
 
 
 def replace_fields(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
-    """Grid and params in which the active fields replace those of the same names."""
+    """Grid and params in which the active fields replace fields of the same names."""
     grid_fields = {name: field for name, field in active.items() if name in Grid._fields}
     other_fields = {name: field for name, field in active.items() if name not in grid_fields}
     return grid._replace(**grid_fields), params | other_fields
@@ -120,10 +120,7 @@ class TermParameters:
 
     def vector(self, name: str, tree) -> np.ndarray:
         """A pytree of parameters, or of derivatives, as a vector. UsageError: its arrays do not fit the term."""
-        try:
-            return self.layouts[name].to_vector(tree, np, self.dtype)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from None
+        return self.layouts[name].to_vector(name, tree, np, self.dtype)
 
     def to_vectors(self, x: dict) -> dict:
         """Controls, or derivatives with respect to them, as the compiled programs take them."""

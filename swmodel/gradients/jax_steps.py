@@ -43,8 +43,8 @@ class JaxSteps(NamedTuple):
         Slot 0 of the stack belongs to step `stack_start`.
         """
 
-        def iterate(n, state):
-            stack, carry = state
+        def iterate(n, loop_state):
+            stack, carry = loop_state
             stack = jax.tree.map(lambda slots, value: slots.at[n - stack_start].set(value), stack, carry)
             return stack, self.step(carry, self.active, n, self.fixed)
 

@@ -39,7 +39,7 @@ class NativeDerivatives:
         generated_step: the GeneratedStep of the forward step.
         transport: exchanges halos.
         controls: names of the controls that are not initial fields, sorted.
-        executor: the one whose machine code computes the steps, "native" or "cuda".
+        executor: the executor whose machine code computes the steps, "native" or "cuda".
         has_tangents: whether carry and active fields are pairs of a value and its tangent.
     """
 
@@ -72,7 +72,7 @@ class NativeDerivatives:
         return NativeDerivatives(self.generated_step, self.transport, self.controls, self.executor, has_tangents=True)
 
     def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
-        """Agree with all processes, before tracing, on native steps; `with_adjoint`: on native adjoint steps, too."""
+        """Agree with all processes, before tracing, on native steps and, if `with_adjoint`, on native adjoint steps."""
         leaves, structure = jax.tree.flatten((active, fixed))
         shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
         if shapes in self._agreed:
@@ -170,12 +170,12 @@ class Tape:
     n_slots: int
     memory: Any = None
 
-    def planes(self, fields, other_planes: PlaneRotation, step, pass_number: int, slots):
+    def planes(self, fields, other_planes: PlaneRotation, steps_since_first, pass_number: int, slots):
         """The planes [3, fields] that a pass reads, writes, and sends to the neighbours.
 
         Args:
             other_planes: the planes of the fields that are not recorded.
-            step: number of steps since the first.
+            steps_since_first: number of steps since the first step of the sweep.
             slots: the slots from which recorded fields are read, written and sent.
         """
         is_recorded = np.array([[name in self.field_names for name in fields]])
@@ -183,7 +183,8 @@ class Tape:
             [[self.field_names.index(name) if name in self.field_names else 0 for name in fields]], np.int32
         )
         slots = jnp.stack([jnp.asarray(slot, jnp.int32) for slot in slots])[:, None]
-        unrecorded_planes = self.n_slots * len(self.field_names) + other_planes.planes_at(step, pass_number)
+        n_recorded_planes = self.n_slots * len(self.field_names)
+        unrecorded_planes = n_recorded_planes + other_planes.planes_at(steps_since_first, pass_number)
         return jnp.where(is_recorded, index_of_field + slots * len(self.field_names), unrecorded_planes)
 
     def planes_of_slot(self, slot):
@@ -211,26 +212,27 @@ class NativeSteps(NamedTuple):
         return Tape(tape.field_names, tape.n_slots, self.forward_calls.put((), (), n_planes=n_planes))
 
     def record(self, stack: Tape, carry, first, last, stack_start):
-        call, fields = self.forward_calls, carry_by_name(self.forward_calls, carry)
-        carry_indices, other_planes = jnp.array(call.field_indices(call.names)), call.plane_rotation(stack.field_names)
+        calls, fields = self.forward_calls, carry_by_name(self.forward_calls, carry)
+        carry_indices = jnp.array(calls.field_indices(calls.names))
+        other_planes, flags = calls.plane_rotation(stack.field_names), calls.flags()
 
         def planes_at(n, pass_number=0, steps_later=0):
             slot, steps_since_first = n - stack_start, n - first
             return stack.planes(
-                call.step_code.fields, other_planes, steps_since_first, pass_number, (slot, slot + 1, slot + 1)
+                calls.step_code.fields, other_planes, steps_since_first, pass_number, (slot, slot + 1, slot + 1)
             )
 
-        memory, flags = call.put(planes_at(first)[0][carry_indices], list(fields.values()), stack.memory), call.flags()
+        memory = calls.put(planes_at(first)[0][carry_indices], list(fields.values()), stack.memory)
         edges = Edges.from_fields(
-            [fields[name] for name in call.step_code.programs[0].halo_fields], call.halo, call.extent
+            [fields[name] for name in calls.step_code.programs[0].halo_fields], calls.halo, calls.extent
         )
 
         def step(n, loop_state):
             memory, edges = loop_state
-            return call.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n))
+            return calls.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n))
 
         memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
-        last_carry = jax.tree.unflatten(jax.tree.structure(carry), call.get(memory, planes_at(last)[0][carry_indices]))
+        last_carry = jax.tree.unflatten(jax.tree.structure(carry), calls.get(memory, planes_at(last)[0][carry_indices]))
         return Tape(stack.field_names, stack.n_slots, memory), last_carry
 
     def read_carry(self, stack: Tape, template, slot):
@@ -252,41 +254,41 @@ class NativeSteps(NamedTuple):
         return Cotangents(carry_bar, active_bar, per_cell_gradients)
 
     def pull_back(self, stack: Tape, cotangents: Cotangents, first, last, stack_start):
-        call = self._adjoint_calls()
-        code = call.step_code
+        calls = self._adjoint_calls()
+        code = calls.step_code
         block_slices, per_cell_gradients = self.native_derivatives.block_slices, cotangents.per_cell_gradients
         active_bars = self.native_derivatives.fields_by_name(cotangents.active)
         gradient_sums = {
             name: bar[block_slices] for name, bar in active_bars.items() if name not in per_cell_gradients
         } | per_cell_gradients
-        fields_by_name = {f"bar.{name}": field for name, field in carry_by_name(call, cotangents.carry).items()}
+        fields_by_name = {f"bar.{name}": field for name, field in carry_by_name(calls, cotangents.carry).items()}
         fields_by_name |= {f"grad.{name}": field for name, field in gradient_sums.items()}
         # Adjoint steps do not change the other fields.
         step_fields = {name: field for name, field in fields_by_name.items() if name in code.fields}
-        step_indices = jnp.array(call.field_indices(step_fields))
-        read_indices = jnp.array(call.field_indices(code.programs[0].halo_fields))
-        other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
+        step_indices = jnp.array(calls.field_indices(step_fields))
+        read_indices = jnp.array(calls.field_indices(code.programs[0].halo_fields))
+        other_planes, last_pass = calls.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
             slot = n - stack_start  # the last pass sends the slot that the next adjoint step, of step n - 1, reads
             sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
             return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
-        memory = call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory)
-        flags = call.flags()
-        edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.halo, call.extent)
+        memory = calls.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory)
+        flags = calls.flags()
+        edges = Edges.from_fields(calls.get(memory, planes_at(last - 1, 0)[0][read_indices]), calls.halo, calls.extent)
 
         def step(i, loop_state):
             n, (memory, edges) = last - 1 - i, loop_state
-            return call.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n, i))
+            return calls.advance_memory(memory, edges, n, flags, 1, partial(planes_at, n, i))
 
         memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
         fields_by_name |= zip(
-            step_fields, call.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
+            step_fields, calls.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
         )
-        carry_bars = [fields_by_name[f"bar.{name}"] for name in call.names]
+        carry_bars = [fields_by_name[f"bar.{name}"] for name in calls.names]
         carry = jax.tree.unflatten(jax.tree.structure(cotangents.carry), carry_bars)
-        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # a short block has unused cells
+        in_block = zero_beyond(jnp.ones(calls.shape), calls.extent) > 0  # a short block has unused cells
         for name in [name for name in gradient_sums if name not in per_cell_gradients]:
             bar = active_bars[name]
             active_bars[name] = bar.at[block_slices].set(
@@ -301,5 +303,5 @@ class NativeSteps(NamedTuple):
         return self.backward_calls
 
 
-def carry_by_name(call: NativeCalls, carry) -> dict:
-    return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
+def carry_by_name(calls: NativeCalls, carry) -> dict:
+    return dict(zip(calls.names, jax.tree.leaves(carry), strict=True))

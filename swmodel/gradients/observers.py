@@ -53,16 +53,16 @@ def on_block(view, patch):
     return zero_beyond(patch.block_values(view.transport.shape), view.transport.extent())
 
 
-def integral(view, factor, name, kinetic=False):
+def integral(view, factor, name, without_gravity=False):
     """The sum of a quantity over the block, times a factor: the density, for a result in J or kg.
 
     mass                  area times h on water
-    energy                area times h^x u²/2 + h^y v²/2 on faces and, unless `kinetic`, area times g eta²/2 on water
+    energy                area times h^x u²/2 + h^y v²/2 on faces, and g eta²/2 on water unless `without_gravity`
     potential_enstrophy   area times (f + zeta)²/(2 h_q) on the corners of wet cells; its factor is 1, for m s-2
     """
     state = view.padded()
     state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)
-    cell_values = contributions(state, view.grid, 0.0 if kinetic else view.params["gravity"])
+    cell_values = contributions(state, view.grid, 0.0 if without_gravity else view.params["gravity"])
     return factor * on_block(view, cell_values[name]).sum()
 
 
@@ -70,8 +70,8 @@ OBSERVERS: dict[str, Callable[..., Any]] = {
     "eta": elevation,
     "sea_level": sea_level,
     "transport": section_transport,
-    "mass": partial(integral, name="mass", kinetic=True),
-    "kinetic_energy": partial(integral, name="energy", kinetic=True),
+    "mass": partial(integral, name="mass", without_gravity=True),
+    "kinetic_energy": partial(integral, name="energy", without_gravity=True),
     "energy": partial(integral, name="energy"),
-    "potential_enstrophy": partial(integral, name="potential_enstrophy", kinetic=True),
+    "potential_enstrophy": partial(integral, name="potential_enstrophy", without_gravity=True),
 }

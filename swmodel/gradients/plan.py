@@ -84,9 +84,8 @@ def min_carries(carries_per_step: float) -> int:
 class MemoryBudget:
     """The memory, in bytes, that a process may use during a backward sweep, and the memory that it uses now.
 
-    On GPUs this is their memory. If `memory` is None, the limit is all that JAX may use there. On CPUs it is then the
-    memory that the process occupies now plus its share of half of the free memory; this machine's processes share it
-    equally.
+    On GPUs this is their memory. If `memory` is None, the limit on GPUs is all that JAX may use there, and on CPUs what
+    the process occupies now plus its share of half of the free memory, which this machine's processes share equally.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
@@ -110,12 +109,12 @@ class MemoryBudget:
         """One of JAX's memory statistics, summed over the GPUs."""
         return sum(gpu.memory_stats()[name] for gpu in self.gpus)
 
-    def max_carries(self, workspace: int, segment_steps: int | None) -> int:
-        """How many carries fit on every process, besides `workspace` bytes and stacks for `segment_steps` steps."""
+    def max_carries(self, workspace_bytes: int, segment_steps: int | None) -> int:
+        """How many carries fit on every process, besides `workspace_bytes` and stacks for `segment_steps` steps."""
         self.sweeps.release(segment_steps)
         used = self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()
         used -= self.sweeps.unused_stack_bytes()
-        free = (1 - FREE_MEMORY_FRACTION) * self.limit_bytes - used - workspace - self.reserved_bytes
+        free = (1 - FREE_MEMORY_FRACTION) * self.limit_bytes - used - workspace_bytes - self.reserved_bytes
         return int(self.transport.reduce(np.asarray(free // self.carry_bytes, np.int64), "min"))
 
 

@@ -264,13 +264,13 @@ class Problem:
         """The result, J or its slope. UsageError: finite values differ between blocks by more than round-off."""
         numbers = np.array([np.asarray(shard.data) for shard in result.addressable_shards])
         is_finite = np.isfinite(numbers)
-        lowest, highest = (
+        all_finite, any_finite = (
             float(self.transport.reduce(getattr(is_finite * 1.0, name)(), name)) for name in ("min", "max")
         )
         remedy = "it must return a sum over all blocks, such as problem.transport.sum(...)"
-        if lowest != highest:
+        if all_finite != any_finite:
             raise UsageError(f"value is finite in some blocks only; {remedy}")
-        if not highest:
+        if not any_finite:
             return result
         extremes = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
         if extremes[1] - extremes[0] > np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, extremes)):

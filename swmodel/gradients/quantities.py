@@ -83,7 +83,7 @@ def parse_transport(name: str, place: str, config: Config) -> ScalarQuantity:
     On a sphere the section is "lon=X" or "lat=Y", in degrees. The place may also be a name in `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
-        named_section = require_no_barrier(config, name, cross_section(config, line))
+        named_section = require_no_barrier(config, cross_section(config, line))
         grid_ends = (to_grid_axes(config.grid, *end) for end in named_section.ends)
         ends = tuple((float(x), float(y)) for x, y in grid_ends)
         return ScalarQuantity(
@@ -102,7 +102,7 @@ def parse_transport(name: str, place: str, config: Config) -> ScalarQuantity:
         raise UsageError(message)
     along_x = axis == names[0]
     line_section = straight_section(config, "x" if along_x else "y", parts[axis], parts.get("from"), parts.get("to"))
-    require_no_barrier(config, name, line_section)
+    require_no_barrier(config, line_section)
     (at, _), (start, end) = line_section.ends.T if along_x else line_section.ends.T[::-1]
     part = f", {names[along_x]} from {format_position(start)} to {format_position(end)}" if len(parts) > 1 else ""
     long_name = f"volume transport through {axis} = {format_position(at)}{part}"
@@ -115,11 +115,11 @@ def parse_transport(name: str, place: str, config: Config) -> ScalarQuantity:
     )
 
 
-def require_no_barrier(config: Config, name: str, section: CrossSection) -> CrossSection:
+def require_no_barrier(config: Config, section: CrossSection) -> CrossSection:
     """The section. UsageError: a part of it follows a barrier, whose transport is not that of the currents u and v."""
     faces = section.faces
     if are_on_barriers(config, faces.axis == 1, faces.rows, faces.columns).any():
-        raise UsageError(f"{name} follows a barrier; take a section beside it")
+        raise UsageError("a part of this section follows a barrier; choose a section beside the barrier")
     return section
 
 
@@ -145,7 +145,7 @@ QUANTITIES = {
     "eta": QuantitySyntax("eta:X,Y", parse_at_station),
     "sea_level": QuantitySyntax("sea_level:X,Y", parse_at_station),
     "transport": QuantitySyntax(
-        "transport:x=X or transport:y=Y (for a part of it ,from=A,to=B), or transport:NAME of a [[section]]",
+        "transport:x=X or transport:y=Y (append ,from=A,to=B for a part of it), or transport:NAME of a [[section]]",
         parse_transport,
     ),
     "kinetic_energy": QuantitySyntax("kinetic_energy", make_integral_parser("J", "kinetic energy")),

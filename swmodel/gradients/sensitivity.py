@@ -45,7 +45,7 @@ def write_sensitivity(
     options,
     command_line,
 ):
-    """Write the file; returns {name of a map: the ExtremeValue of `files.output.maps`} on rank 0."""
+    """Write sensitivity.nc; returns {name of a map: the ExtremeValue of `files.output.maps`} on rank 0."""
     from ..files.output.maps import write_maps  # imported here because it needs JAX
     from ..files.output.metadata import define_variable
 
@@ -69,8 +69,8 @@ def write_sensitivity(
 
     def define(dataset) -> None:
         dataset.setncatts(attributes)
-        for name, (number, meaning) in numbers.items():
-            define_variable(dataset, name, (), meaning, number)
+        for name, (number, number_attributes) in numbers.items():
+            define_variable(dataset, name, (), number_attributes, number)
 
     return write_maps(path, config, transport, maps, define, command_line, maps_on_boundary)
 
@@ -127,7 +127,7 @@ def compute(config: Config, directory, options, report, command_line, watch) -> 
 
     with StopRequests(config.run.walltime) as stop:
         monitor = SweepMonitor(problem, stop, report)
-        watch(lambda: monitor.pieces)
+        watch(lambda: monitor.n_pieces)
         problem.split_into_pieces(steps_per_piece(problem.config), monitor)
         with monitor.measure_compilation():
             value, gradient = problem.value_and_gradient(problem.first_guess(), value_of)

@@ -19,12 +19,12 @@ REPORT_SECONDS = 5.0
 class SweepMonitor:
     """The function that a Problem's `TrajectorySweeps` call after each piece of a gradient, on all processes together.
 
-    It counts the `pieces`, and the `seconds` that each kind of piece takes without compilation.
+    It counts the pieces (`n_pieces`), and the `seconds` that each kind of piece takes without compilation.
     """
 
     def __init__(self, problem, stop: StopRequests, report):
         self.steps, self.transport, self.stop, self.report = problem.steps, problem.transport, stop, report
-        self.pieces = 0
+        self.n_pieces = 0
         self._compilations: list[tuple[float, float]] = []
         self.seconds = dict.fromkeys(("forward", "recompute", "backward"), 0.0)
         self._last_report = -np.inf
@@ -55,7 +55,7 @@ class SweepMonitor:
             Stopped: a signal or the wall-clock limit stops the gradient.
         """
         self.seconds[kind] += time.perf_counter() - start_time - self.compile_seconds(start_time)
-        self.pieces += 1
+        self.n_pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(result[0].h).all()):
             raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
         if reason := self.stop.reason(self.transport):
@@ -73,6 +73,6 @@ class SweepMonitor:
         return {
             "forward_seconds": forward,
             "gradient_seconds": gradient,
-            "gradient_over_forward": gradient / forward if self.pieces else None,
+            "gradient_over_forward": gradient / forward if self.n_pieces else None,
             "compile_seconds": self.compile_seconds(),
         }

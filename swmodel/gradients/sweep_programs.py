@@ -89,8 +89,8 @@ class SweepPrograms:
         with_record, (active, _) = stack is not None, self._expand_active(active, fixed)
         steps = self.trajectory.make_steps(active, fixed, with_record)
 
-        def iterate(state):
-            n, stack, carry, series = state
+        def iterate(loop_state):
+            n, stack, carry, series = loop_state
             series = self._add_sample(carry, active, series, n, fixed, with_samples)
             next_stop = jnp.minimum((n // self.steps_per_sample + 1) * self.steps_per_sample, last)
             if with_record:
@@ -99,7 +99,7 @@ class SweepPrograms:
                 carry = steps.run(carry, n, next_stop)
             return next_stop, stack, carry, series
 
-        return jax.lax.while_loop(lambda state: state[0] < last, iterate, (first, stack, carry, series))[1:]
+        return jax.lax.while_loop(lambda loop_state: loop_state[0] < last, iterate, (first, stack, carry, series))[1:]
 
     def _add_sample(self, carry, active, series, n, fixed, with_samples=True):
         """The series with the sample of step n, if there is one and `with_samples` is true."""
@@ -133,8 +133,8 @@ class SweepPrograms:
         if expand_vjp:
             cotangents = cotangents._replace(active=jax.tree.map(jnp.zeros_like, active))
 
-        def iterate(state):
-            last, stack, cotangents = state
+        def iterate(loop_state):
+            last, stack, cotangents = loop_state
             next_stop = jnp.maximum((last - 1) // self.steps_per_sample * self.steps_per_sample, first)
             stack, cotangents = steps.pull_back(stack, cotangents, next_stop, last, first)
 
@@ -148,7 +148,7 @@ class SweepPrograms:
             )
 
         _, stack, first_cotangents = jax.lax.while_loop(
-            lambda state: state[0] > first, iterate, (last, stack, cotangents)
+            lambda loop_state: loop_state[0] > first, iterate, (last, stack, cotangents)
         )
         if expand_vjp:
             first_cotangents = first_cotangents._replace(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..parallel.transport.transport import Transport
     from ..setup.setup import Setup
 
-#: Largest number of steps in a piece times cells of a process, which take half a second of a backward sweep on one
-#: core; largest number of steps in a piece.
+#: Largest product of a piece's steps and a process's cells, which takes half a second of a backward sweep on one core;
+#: largest number of steps in a piece.
 CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
@@ -205,7 +205,7 @@ class TrajectorySweeps:
         return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
     def prepare(self, x, segment_steps: int) -> int:
-        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need beyond the steps."""
+        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
         stack_steps = self._max_piece_steps(segment_steps)
         program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else nothing is recomputed
         if program_key not in self._workspace_bytes:

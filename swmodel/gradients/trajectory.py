@@ -52,7 +52,7 @@ class Trajectory(NamedTuple):
     expand: Callable | None = None  # (active, fixed) -> active fields of a step, with records interpolated in time
 
     def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
-        """Agree with all processes, before tracing, on native steps or JAX; `with_adjoint`: for adjoint steps, too."""
+        """Agree with all processes, before tracing, on native steps or JAX, and if `with_adjoint` for adjoint steps."""
         if self.native_derivatives:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
             self.native_derivatives.agree_on_backend(active, fixed, with_adjoint)
@@ -92,7 +92,7 @@ def make_trajectory(domain, names, observe) -> Trajectory:
     one_step = make_step(scheme, method, transport)
 
     def start(x, fixed: FixedInputs):
-        state, active = apply_controls(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
+        state, active = apply_controls(x, fixed.state, fixed.grid, scheme, transport)
         return (state, method.initial_memory(state)), active
 
     def step(carry, active, n, fixed: FixedInputs):

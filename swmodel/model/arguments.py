@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..config import Case, Config, from_toml, load
-from ..config.loading.load import Source, is_source
+from ..config.loading.load import Source, is_unloaded_source
 from ..errors import UsageError
 from ..files.restart.folder import choose_restart
 from ..files.restart.python_fields import with_stored_fields
@@ -22,7 +22,7 @@ from .calls import parse_seconds
 from .resolve import config_for_processes
 from .validate import MAX_STEPS
 
-#: Overrides of a configuration, as {"grid.nx": 128}.
+#: Overrides of a configuration, such as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
 #: Fields from Python, each a `Field`; `Any` because type checkers infer `object` for a dict of several kinds.
 Fields: TypeAlias = Mapping[str, Any] | None
@@ -39,7 +39,7 @@ ROUND_OFF_STEPS = 1e-6
 def build_config(
     config: Source, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
 ) -> Any:
-    """The configuration of a Simulation, with those fields from Python that only the restart file contains.
+    """The configuration of a Simulation, with the fields from Python that only the restart file contains.
 
     If `config` is neither a Source nor a Config, it is returned unchanged, and `make_domain` refuses it.
     """
@@ -47,7 +47,7 @@ def build_config(
         raise UsageError(
             f'{overrides!r:.60}: overrides must be a dict like {{"grid.nx": 128}}; pass a restart file as restart=...'
         )
-    if not is_source(config) and not isinstance(config, Config):
+    if not is_unloaded_source(config) and not isinstance(config, Config):
         return config
     if not isinstance(config, Config) or overrides or fields or terms:
         config = load(config, overrides, fields=fields, terms=terms)
@@ -67,7 +67,7 @@ def config_of_restart(
 
 
 def count_steps(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The number of steps for `advance`. UsageError: arguments are invalid, in the past, or too many."""
+    """The number of steps for `advance`. UsageError: an argument is invalid, in the past, or needs too many steps."""
     max_steps = MAX_STEPS - model.step
     if days is None and until is None:
         return check_step_count(steps, max_steps)
@@ -80,18 +80,21 @@ def count_steps(model: Any, steps: int | None, days: float | None, until: float 
         context = f"advance({until=!r:.40})"
         seconds = parse_seconds(until, f"{context}: is not a length of time")
         n_steps = math.ceil(seconds / model.dt - ROUND_OFF_STEPS) - model.step
-    if n_steps < 0:
+    if n_steps < 0 and until is not None:
         raise UsageError(f"{context}: the model is already at {model.time:g} s")
-    return check_step_count(n_steps, max_steps)
+    return check_step_count(n_steps, max_steps, context)
 
 
-def check_step_count(steps: Any, max_steps: int) -> int:
-    """The number of steps as int. UsageError: it is not a whole number from 0 to `max_steps`."""
+def check_step_count(steps: Any, max_steps: int, context: str = "") -> int:
+    """The number of steps as int. UsageError: it is not a whole number from 0 to `max_steps`.
+
+    `context`: the call with its argument, for the message; "": advance(steps).
+    """
     try:
         number = -1 if isinstance(steps, bool) else operator.index(steps)
     except TypeError:
         number = -1
     if not 0 <= number <= max_steps:
         bound = f"at most {max_steps} from here" if number > max_steps else "0 or more"
-        raise UsageError(f"advance({steps!r:.40}): needs a whole number of steps, {bound}")
+        raise UsageError(f"{context or f'advance({steps!r:.40})'}: needs a whole number of steps, {bound}")
     return number

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The words for the unit of an interval in steps.
 STEP_UNITS = ("steps", "step")
-#: Messages about errors in user-defined functions do not name files of this folder, the package.
+#: The folder of the package, whose files are not named in messages about errors in user-defined functions.
 PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
@@ -57,6 +57,7 @@ class ScheduledCalls(list):
         self.expected = Counter(expected)
 
     def add(self, interval, function: Callable, dt: float) -> None:
+        """Add a function of the model, to be called after each interval. For UsageErrors see `Simulation.every`."""
         if not callable(function):
             raise UsageError(
                 f"every({interval!r}, ...): {function!r:.60} is not callable; give a function of the model"
@@ -68,7 +69,7 @@ class ScheduledCalls(list):
         self.append(ScheduledCall(function, schedule, f"{name}, called every {interval}", text))
 
     def config_with_calls(self, config: Config):
-        """The configuration with each `record_text` of the functions, and of `expected` ones that are missing."""
+        """The configuration with each `record_text` of the functions, and of `expected` functions that are missing."""
         texts = [call.record_text for call in self]
         texts += (self.expected - Counter(texts)).elements()
         return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
@@ -101,7 +102,7 @@ class ScheduledCalls(list):
         return min((call.schedule.next(step) for call in self), default=MAX_STEPS)
 
     def stop_steps(self, model, last: int) -> Iterator[int]:
-        """Yield each step at which functions are due, then call them; finally yield `last`. Stopped: one has failed."""
+        """Yield each step at which functions are due, and call them; then yield `last`. Stopped: a function failed."""
         self.check_agreement(model)
         while self and (step := self.next_step(model.step)) <= last:
             yield step

@@ -64,7 +64,7 @@ def config_with_fields(model, values: dict):
 
 
 def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
-    """The state of a block, NumPy arrays, in which the fields `names` are the initial ones of the configuration."""
+    """The state of a block, NumPy arrays, in which the fields `names` are the initial fields of the configuration."""
     config, dtype, (rows, columns) = setup.config, state.h.dtype, rows_and_columns(block, 0)
     new_state, wet = setup.state(block), fields.wet_mask(config, rows, columns) > 0
     new_fields = {name: getattr(new_state, name) for name in ("u", "v") if name in names}
@@ -117,8 +117,8 @@ def state_from_arrays(model, state) -> State:
 def carry_with_state(model, executor, state: State) -> Carry:
     """The carry of the model with another state.
 
-    At step 0 the memory of the stepper starts anew. Later, earlier states in it change by as much as the present one,
-    and earlier tendencies do not change.
+    At step 0 the memory of the stepper starts anew. At later steps the earlier states in it change by as much as the
+    present one, and the earlier tendencies do not change.
     """
     if model.step == 0:
         return executor.start(state)

@@ -38,7 +38,8 @@ NANOSECOND_YEARS = 1678, 2261
 
 def dataset(model, names=None):
     """See `Simulation.dataset`."""
-    names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
+    names = model.config.output.fields if names is None else names
+    names = [names] if isinstance(names, str) else list(names)
     config, (rows, columns) = model.config, rows_and_columns(model.block, 0)
     constant_fields = static.static_fields(config)
     available = *derived_names(model.scheme), *model.scheme.forcing, *constant_fields

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..config import Config, ConfigError, load, to_toml
 from ..config.loading.fixed_on_resume import PYTHON_SECTION, values_fixed_on_resume
-from ..config.loading.load import Source, is_source
+from ..config.loading.load import Source, is_unloaded_source
 from ..config.loading.python_inputs import without_term_checksums
 from ..config.loading.user_terms import with_new_terms
 from ..errors import SetupError, UsageError
@@ -85,7 +85,8 @@ def make_domain(
 
 
 def load_config(config: Any, rank_info: RankInfo | None) -> Config:
-    config = load(config) if is_source(config) else config() if callable(config) else config
+    """The configuration for the number of processes; for `config` and errors see `make_domain`."""
+    config = load(config) if is_unloaded_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: give a Config (swmodel.load), a case, or the name of a case or file")
     return config if rank_info is None else config_for_processes(config, rank_info.size)
@@ -94,13 +95,14 @@ def load_config(config: Any, rank_info: RankInfo | None) -> Config:
 def make_setup(config: Config) -> Setup:
     """The Setup of the resolved configuration, which is checked here unless a command has already done so."""
     setup = with_new_terms(setup_of(without_term_checksums(config)))
-    return resolve_setup(setup) if config._checked else check_setup(setup, unattended=False)
+    return resolve_setup(setup) if config._is_checked else check_setup(setup, unattended=False)
 
 
 def choose_allgather(rank_info: RankInfo | None) -> Callable:
     """The allgather of MPI, or one with this process alone.
 
-    The latter is used without mpiexec or srun, without mpi4py, and where JAX connects the processes.
+    This process is alone if `rank_info` is None, as without mpiexec and srun, if mpi4py is missing, or if JAX connects
+    the processes.
     """
     uses_jax_processes = RANK_VARIABLE in os.environ or jax.distributed.is_initialized()
     if rank_info is None or uses_jax_processes or find_spec("mpi4py") is None:
@@ -125,7 +127,10 @@ def run_on_all(allgather: Callable, function: Callable) -> Any:
 
 
 def gather_local_fields(config: Config, allgather: Callable) -> Config:
-    """The configuration with whole fields in place of their `local` parts; all processes call it together."""
+    """The configuration with whole fields in place of their `local` parts; all processes call it together.
+
+    SetupError: a field is local on some processes only. UsageError, ConfigError: see `gather_field`.
+    """
     local_parts = {name: source for name, source in config.python._sources.items() if isinstance(source, LocalArray)}
     for rank, names in enumerate(names_of_ranks := allgather(sorted(local_parts))):
         if differing := sorted({*names} ^ {*names_of_ranks[0]}):

@@ -36,7 +36,7 @@ LAUNCHER_NOISE = re.compile(
     r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
     r"  Process name: \[\[|  Exit code:  "
 )
-#: Lines in which MPICH's mpiexec names the dead process, and later how it ended; and those of Open MPI.
+#: Lines in which the mpiexec of MPICH, or of Open MPI, names the dead process, and later lines that say how it ended.
 MPICH_RANK_DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 MPICH_EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 OPEN_MPI_RANK_DIED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
@@ -58,7 +58,7 @@ def find_mpiexec() -> str:
         missing.insert(0, "mpiexec")
     if path is None or missing:
         raise SetupError(
-            f"several processes need {', '.join(missing)}, not found; "
+            f"several processes need {', '.join(missing)}, which cannot be found; "
             "install MPI (docs/install.md), or run with --nproc 1"
         )
     return path

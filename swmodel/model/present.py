@@ -39,7 +39,8 @@ class PresentState:
     """The blocks of the state with halos, computed at first use and kept until `clear` is called.
 
     A block is a tuple of its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a
-    Simulation or a member of an ensemble; all its processes call each method together.
+    Simulation or a member of an ensemble; all its processes call each method together. The methods `fields`,
+    `diagnostics`, `balanced` and `spectra` are those of a Simulation.
     """
 
     def __init__(self, model: Any) -> None:
@@ -74,7 +75,7 @@ class PresentState:
     def _flows_of_step(self) -> list[Flow]:
         """For each block the Flow from which the next step computes thickness; with gfb it is that at mid-step."""
         model, scheme = self._model, self._model.scheme
-        if not scheme.forward_backward:
+        if not scheme.is_forward_backward:
             return self.flows()
         step = np.full((1, 1), model.step, np.int32)
         dt = np.asarray(model.config.time.dt / model.substeps, model.setup.dtype)

@@ -69,13 +69,13 @@ def format_event(event: dict) -> tuple[str, str]:
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
-    cells, members = event["cell_updates_per_second"], event.get("member_steps_per_second")
+    cell_speed, member_speed = event["cell_updates_per_second"], event.get("member_steps_per_second")
     progress_words = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["remaining_seconds"] is not None:
         progress_words.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
     speed_words = [
-        f"{cells / 1e6:.1f} million cells/s" if cells else "",
-        f"{members:.4g} members x steps/s" if members else "",
+        f"{cell_speed / 1e6:.1f} million cells/s" if cell_speed else "",
+        f"{member_speed:.4g} members x steps/s" if member_speed else "",
         f"CFL {event['cfl']:.2f}" if event["cfl"] is not None else "",
         f"energy {event['energy']:.4e} J" if event["energy"] is not None else "",
     ]
@@ -83,7 +83,7 @@ def format_event(event: dict) -> tuple[str, str]:
 
 
 def line_reporter() -> Callable[[dict], None]:
-    """A function that prints the first and the last event, those with words, and one every ten seconds."""
+    """A function that prints the first and the last event, events with words, and one event every ten seconds."""
     next_time = -1.0
 
     def report(event: dict) -> None:
@@ -113,7 +113,7 @@ def bar_reporter() -> Iterator[Callable[[dict], None]]:
 def describe_processes(nproc: int, devices: int) -> str:
     if devices == 1:
         return "1 process" if nproc == 1 else f"{nproc} processes"
-    return f"{devices} devices" if nproc == 1 else f"{nproc} processes of {devices} devices"
+    return f"{devices} devices" if nproc == 1 else f"{nproc} processes with {devices} devices each"
 
 
 def summary(status: dict, directory) -> str:

@@ -132,8 +132,8 @@ class Step:
             """Take n steps in segments, of which the last may be shorter."""
             if n >= segment_length:
                 starts = start + segment_length * jnp.arange(n // segment_length, dtype=jnp.int32)
-                advanced = checkpoint_function(partial(run_segment, segment_length))
-                carry = jax.lax.scan(lambda carry, at: (advanced(carry, static, at), None), carry, starts)[0]
+                run_checkpointed = checkpoint_function(partial(run_segment, segment_length))
+                carry = jax.lax.scan(lambda carry, t: (run_checkpointed(carry, static, t), None), carry, starts)[0]
             rest = n % segment_length
             return checkpoint_function(partial(run_segment, rest))(carry, static, start + n - rest) if rest else carry
 
@@ -141,11 +141,11 @@ class Step:
         if every is None:
             return advance(steps, carry, static, start), None
 
-        def sample(carry: StepCarry, at: Any) -> tuple[StepCarry, Any]:
-            carry = advance(every, carry, static, at)
+        def advance_to_sample(carry: StepCarry, t: Any) -> tuple[StepCarry, Any]:
+            carry = advance(every, carry, static, t)
             return carry, observe(carry)
 
-        return jax.lax.scan(sample, carry, start + every * jnp.arange(steps // every, dtype=jnp.int32))
+        return jax.lax.scan(advance_to_sample, carry, start + every * jnp.arange(steps // every, dtype=jnp.int32))
 
     def replace(self, carry: StepCarry, static: Static, **values: Any) -> FunctionalModel:
         """The model with another depth or other coefficients; coefficients of inactive terms make these active.
@@ -168,7 +168,8 @@ class Step:
         present_fields = self.setup.scheme.state_type._fields
         if new_state_fields := [name for name in scheme.state_type._fields if name not in present_fields]:
             raise UsageError(
-                f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set this in the configuration"
+                f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: switch the term on in the "
+                "configuration"
             )
         setup = dataclasses.replace(self.setup, scheme=scheme)
         arrays = self.transport.make_arrays(setup.static, setup.static_halo)
@@ -251,7 +252,7 @@ class Step:
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(names))}; switch "
                 "its term on in the configuration"
             )
-        new = {name: layouts[name].to_vector(values.pop(name), jnp, dtype) for name in layouts if name in values}
+        new = {name: layouts[name].to_vector(name, values.pop(name), jnp, dtype) for name in layouts if name in values}
         fields = {}
         for name, value in values.items():
             array = as_real_array(value, name, dtype)
@@ -267,7 +268,7 @@ class Step:
         return static._replace(grid=grid, params=static.params | new)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients of step t, and the first step with other ones; None: they never change.
+        """`static` with the coefficients of step t, and the first step at which they change; None: they never change.
 
         All processes call it together. InputError: a record is missing or cannot be read.
         """
@@ -398,12 +399,12 @@ def make_static_and_step(setup: Setup, transport: Transport, grid: Grid, params:
 def checkpoint_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function (carry, static, step number) -> carry, whose derivatives keep only its arguments."""
 
-    def forward(carry: StepCarry, static: Static, at: Any) -> tuple[StepCarry, tuple[StepCarry, Static, Any]]:
-        return function(carry, static, at), (carry, static, at)
+    def forward(carry: StepCarry, static: Static, t: Any) -> tuple[StepCarry, tuple[StepCarry, Static, Any]]:
+        return function(carry, static, t), (carry, static, t)
 
     def backward(inputs: tuple[StepCarry, Static, Any], bar: StepCarry) -> tuple[Any, Any, None]:
-        carry, static, at = inputs
-        return (*jax.vjp(lambda carry, static: function(carry, static, at), carry, static)[1](bar), None)
+        carry, static, t = inputs
+        return (*jax.vjp(lambda carry, static: function(carry, static, t), carry, static)[1](bar), None)
 
     checkpointed = jax.custom_vjp(function)
     checkpointed.defvjp(forward, backward)

@@ -13,14 +13,13 @@ from ..config.options.output import OutputOptions
 from ..config.options.run import keys_to_reset
 from ..errors import ConfigError
 from ..executors import availability
+from ..ocean.constituents import DAY_SECONDS
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
 from ..setup.checks.extremes import FieldExtremes, survey
 from ..setup.checks.stability import automatic_dt
 from ..setup.fields.netcdf_input import InputError
 from ..setup.setup import Setup, setup_of
-
-SECONDS_PER_DAY = 86400.0
 
 #: The `drying.thickness` that the model chooses, relative to the largest depth, and its upper bound, m.
 DRYING_THICKNESS_PER_DEPTH, MAX_DRYING_THICKNESS = 1e-3, 0.01
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration as a run uses it, with time step, number of steps, layout, executor and transport filled in.
+    """The configuration as a run uses it, in which the model has chosen the RESOLVED_KEYS that were left to it.
 
     ConfigError: the grid cannot be divided among the processes, or the initial state cannot be used.
     """
@@ -40,10 +39,10 @@ def resolve(config: Config) -> Config:
 
 
 def resolve_setup(setup: Setup, extremes=None) -> Setup:
-    """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
+    """The Setup of the configuration that `resolve` returns, which also names the file of the case.
 
-    Output fields that are the defaults of the case are extended by those of active terms and, with drying, `wet`. The
-    time step is chosen for the initial state; the number of steps is days / dt, rounded, at least one.
+    Output fields that are the defaults of the case are extended by the fields of active terms and, with drying, `wet`.
+    The time step is chosen for the initial state; the number of steps is days / dt, rounded, at least one.
 
     ConfigError: the grid cannot be divided among the processes, or the initial state is needed but cannot be used.
     """
@@ -60,7 +59,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
         drying = drying.model_copy(update={"thickness": thickness})
     steps = run.steps
     if run.days is not None:
-        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
+        steps = max(1 if run.days > 0 else 0, round(run.days * DAY_SECONDS / time.dt))
     layout = find_layout(setup)
     chosen = {
         "steps": steps,
@@ -88,7 +87,7 @@ def choose_transport(run) -> str:
 
 
 def find_layout(setup: Setup) -> tuple[int, int]:
-    """The layout (py, px) of the configuration, or the one with the shortest halos.
+    """The layout (py, px) of the configuration or, if it has none, the layout with the shortest halos.
 
     ConfigError: the grid is narrower than the halo, or cannot be divided among the processes.
     """
@@ -107,13 +106,13 @@ def narrow_grid_problem(setup: Setup) -> str:
     """The message about a grid with fewer rows or columns than the halo."""
     scheme, (ny, nx) = setup.scheme, setup.shape
     key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.halo_width else ("grid.nx", nx, "columns")
-    is_enough_for_ab3 = replace(scheme, forward_backward=False).halo_width <= min(ny, nx)
+    is_enough_for_ab3 = replace(scheme, is_forward_backward=False).halo_width <= min(ny, nx)
     advice = "; use time.stepper = ab3" if is_enough_for_ab3 else ""
     return f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}{advice}"
 
 
 def choose_executor(setup: Setup, layout: tuple[int, int] = (1, 1)) -> str:
-    """The executor with a generated step, `cuda` on a GPU, else `native`; `xla` if that cannot be used."""
+    """The executor with a generated step, `cuda` on a GPU, else `native`; `xla` if this step cannot be used."""
     generated = "cuda" if environment.has_gpu() else "native"
     if reason := availability.unsupported_reason(generated, setup, layout):
         log_slower_executor(f"{generated} cannot be used: {reason}")

@@ -90,7 +90,7 @@ class Results:
         return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in POSITIONED_SERIES)
 
     def has_failed(self) -> bool:
-        """Whether this process cannot write one of its files; other processes may not know it."""
+        """Whether this process cannot write one of its files; other processes may not know of it."""
         return any(file.has_failed() for file in self.files.values())
 
     def flush(self) -> None:
@@ -152,14 +152,14 @@ def open_results(simulation, directory, command_line: str = "", resume: bool = F
     names = [name for name in FILE_CLASSES if name in schedules(config)]
     keep = record_filters(simulation) if resume else {}
     paths_and_classes = {name: (directory / name, FILE_CLASSES[name]) for name in names}
-    path, kind = SNAPSHOT_FORMATS[config.output.format]
-    paths_and_classes[OUTPUT] = directory / path, kind
+    file_name, file_class = SNAPSHOT_FORMATS[config.output.format]
+    paths_and_classes[OUTPUT] = directory / file_name, file_class
     if resume:
         require_intact({paths_and_classes[name][0]: keep[name] for name in names if name in keep}, transport)
     with ExitStack() as stack:
         files = {
-            name: stack.enter_context(kind(path, config, transport, command_line, keep.get(name)))
-            for name, (path, kind) in paths_and_classes.items()
+            name: stack.enter_context(file_class(path, config, transport, command_line, keep.get(name)))
+            for name, (path, file_class) in paths_and_classes.items()
         }
         yield RunResults(simulation, files, directory, command_line)
 
@@ -188,9 +188,11 @@ def record_filters(model) -> dict:
     run of any length, or if the run has no further steps; otherwise it was only written because the earlier run ended
     there.
     """
-    first = model.step
-    old_schedules, is_at_end = schedules(model.restart.config), first == model.config.run.steps
+    present_step = model.step
+    old_schedules, is_at_end = schedules(model.restart.config), present_step == model.config.run.steps
     return {
-        name: lambda step, s=s: step < first or (step == first and (is_at_end or s.is_regular(step)))
-        for name, s in old_schedules.items()
+        name: lambda step, schedule=schedule: (
+            step < present_step or (step == present_step and (is_at_end or schedule.is_regular(step)))
+        )
+        for name, schedule in old_schedules.items()
     }

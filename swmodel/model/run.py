@@ -165,7 +165,7 @@ def run_in_folder(model, directory, progress=None, force: bool = False, calls: S
 def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
     """Lock the folder until the context `stack` ends; returns whether the model continues the run in the folder.
 
-    The model does so if it started from a restart file of that run and has not been advanced.
+    It continues the run if it started from a restart file of this run and has not been advanced.
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTART_FOLDER).resolve()
@@ -193,8 +193,8 @@ def run(
 ) -> None:
     """Run a model from its present step to the end of its configuration; all processes call it together.
 
-    Writes config.toml, the model's results and restart/ into `directory` and at the end of the time loop, even after
-    errors, status.json. Files of an earlier run are removed, so the caller must have locked the folder
+    Writes config.toml, the model's results and restart/ into `directory` and, at the end of the time loop and even
+    after errors, status.json. Files of an earlier run are removed, so the caller must have locked the folder
     (`lock.hold_folder`). For errors see `Simulation.run`.
 
     Args:
@@ -238,7 +238,7 @@ def prepare_run_folder(directory: Path, step: int, config: Config, resume: bool)
             run_folder.remove_status_and_blowup(directory)
             set_aside_later_files(directory, step)
         else:
-            run_folder.make_without_earlier_run(directory)
+            run_folder.prepare_for_new_run(directory)
         run_folder.write_config(directory, config)
 
 
@@ -258,7 +258,7 @@ def _loop(
     has_restart_file = resume and model.restart is not None and Path(model.restart.path).absolute() == path.absolute()
     restarts = RestartWriter(model, config, directory, command_line, first if has_restart_file else -1)
     health = model.health(directory)
-    chunk, is_restart_overdue, start_time = 1, False, time.perf_counter()
+    chunk_steps, is_restart_overdue, start_time = 1, False, time.perf_counter()
     with model.results(directory, command_line, resume) as results:
         while True:
             step = model.step
@@ -279,15 +279,15 @@ def _loop(
                 stop.restart_seconds = restarts.write(results.accumulators.restart_fields())
             if step == steps or reason:
                 return reason
-            last_of_chunk = step + min(chunk, model.config.run.check_every_steps or chunk)
+            last_of_chunk = step + min(chunk_steps, model.config.run.check_every_steps or chunk_steps)
             last = min(results.next_step(step), restarts.next(step), calls.next_step(step), last_of_chunk)
             while (step := model.step) < last:
                 model.take_steps(results.accumulators.next_collection(last) - step, results.accumulators)
                 results.accumulators.collect()
             health.check()
             seconds_per_step = model.loop_seconds / (model.step - model.first_step)
-            next_chunk = max(1, int(CHUNK_SECONDS / seconds_per_step))
-            chunk, is_restart_overdue = transport.broadcast((next_chunk, restarts.is_overdue()))
+            next_chunk_steps = max(1, int(CHUNK_SECONDS / seconds_per_step))
+            chunk_steps, is_restart_overdue = transport.broadcast((next_chunk_steps, restarts.is_overdue()))
 
 
 def speeds(model: TimeLoopModel) -> dict[str, float]:

@@ -198,8 +198,8 @@ class Simulation(TimeLoopModel):
         `ab2` and `ab3` keep their old tendencies, except before the first step. Earlier states in the memory of
         `leapfrog` and `gfb` change by as much as the present one.
 
-        ConfigError: the run has no such field that changes, or its values cannot be used; the state does not change.
-        SetupError: a field differs between processes.
+        ConfigError: the run has no such field, the field is constant during a run, or its values cannot be used; the
+        state does not change. SetupError: a field differs between processes.
         """
         self.carry = change.carry_with_state(self, self._executor, change.state_with_fields(self, fields))
 
@@ -256,8 +256,8 @@ class Simulation(TimeLoopModel):
             NumericalError: the solution blew up; raised once, so that the state can be examined afterwards.
             Stopped: a function of `every` failed; the model can continue.
         """
-        for stop in self._calls.stop_steps(self, self._step + count_steps(self, steps, days, until)):
-            n_steps = stop - self._step
+        for stop_step in self._calls.stop_steps(self, self._step + count_steps(self, steps, days, until)):
+            n_steps = stop_step - self._step
             self.take_steps(n_steps)
             self._unchecked_steps += n_steps
             if n_steps > 1 or self._unchecked_steps >= CHECK_EVERY_STEPS or self.transport.size > 1:

@@ -71,12 +71,12 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
         SetupError: this machine lacks what the chosen executor needs.
     """
     config = setup.config
-    if problems := list(check_terms(setup.scheme)):  # most other checks need the halo, which is then unknown
-        raise ConfigError([*check_options(config), *problems])
-    problems = [*check_processes(setup), *check_options(config)]
-    problems += [*check_length(config), *check_calls(config)] if unattended else []
-    problems += check_output(setup)
-    resource_problems, extremes = [*check_files(setup), *check_memory(setup)], None
+    if problems := list(term_problems(setup.scheme)):  # most other checks need the halo, which is then unknown
+        raise ConfigError([*option_problems(config), *problems])
+    problems = [*process_problems(setup), *option_problems(config)]
+    problems += [*length_problems(config), *call_problems(config)] if unattended else []
+    problems += output_problems(setup)
+    resource_problems, extremes = [*file_problems(setup), *memory_problems(setup)], None
     resource_problems = resource_problems or list(until_input_error(rivers.problems(config)))
     problems += resource_problems
     if not resource_problems:
@@ -85,20 +85,20 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
         if extremes is not None and not value_problems:
             problems += [
                 *until_input_error(gauges.problems(config), cross_sections.problems(config), drifters.problems(config)),
-                *check_transforms(config, extremes),
-                *check_dt(config, extremes),
+                *transform_problems(config, extremes),
+                *time_step_problems(config, extremes),
             ]
     if not problems:
         if reason := availability.machine_unsupported_reason(config.run.executor):
             raise SetupError(f"run.executor: {config.run.executor} cannot be used: {reason}; use auto or xla")
         setup = resolve_setup(setup, extremes)
-        problems = list(check_records(setup, unattended))
+        problems = list(record_problems(setup, unattended))
     if problems:
         raise ConfigError(problems)
     return setup
 
 
-def check_processes(setup: Setup) -> Iterator[str]:
+def process_problems(setup: Setup) -> Iterator[str]:
     """Numbers of processes and devices that do not suit the grid, the executor or the transport."""
     run, layout = setup.config.run, (1, 1)
     try:
@@ -122,24 +122,26 @@ def check_processes(setup: Setup) -> Iterator[str]:
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 
 
-def check_memory(setup: Setup) -> Iterator[str]:
+def memory_problems(setup: Setup) -> Iterator[str]:
     """A message if the fields of a process or a GPU do not fit into the memory of a machine like this one."""
     run = setup.config.run
     if run.executor != "reference" and environment.has_gpu() and not cuda.machine_unsupported_reason():
         owner, machine, n_owners = "GPU", "GPU", run.nproc * run.devices
-        available = kernel_library.gpu_memory_bytes() / 1e9
+        gigabytes_present = kernel_library.gpu_memory_bytes() / 1e9
     else:
-        owner, machine, n_owners, available = "process", "machine", run.nproc, environment.total_memory() / 1e9
+        owner, machine, n_owners = "process", "machine", run.nproc
+        gigabytes_present = environment.total_memory() / 1e9
     cells = math.prod(setup.shape) / n_owners
-    needed = cells * MIN_STATES_IN_MEMORY * len(setup.scheme.state_type._fields) * setup.dtype.itemsize / 1e9
-    if needed > available:
+    n_fields = MIN_STATES_IN_MEMORY * len(setup.scheme.state_type._fields)
+    gigabytes_needed = cells * n_fields * setup.dtype.itemsize / 1e9
+    if gigabytes_needed > gigabytes_present:
         yield (
-            f"grid.nx, grid.ny: the {cells:.3g} cells of a {owner} need at least {needed:.3g} GB; "
-            f"this {machine} has {available:.3g} GB; use fewer cells or more {machine}s"
+            f"grid.nx, grid.ny: the {cells:.3g} cells of a {owner} need at least {gigabytes_needed:.3g} GB; "
+            f"this {machine} has {gigabytes_present:.3g} GB; use fewer cells or more {machine}s"
         )
 
 
-def check_options(config: Config) -> Iterator[str]:
+def option_problems(config: Config) -> Iterator[str]:
     """Contradictions between options of the equations, the time stepping, the forcing and the harmonic analysis."""
     physics = config.physics
     if config.grid.periodic_y and physics.beta != 0:
@@ -171,14 +173,14 @@ def check_options(config: Config) -> Iterator[str]:
     yield from tidal_analysis.problems(config)
 
 
-def check_terms(scheme: Scheme) -> Iterator[str]:
+def term_problems(scheme: Scheme) -> Iterator[str]:
     """Reasons why the scheme cannot contain some of its terms."""
     for term in scheme.active_terms:
         if term.unsupported_reason and (reason := term.unsupported_reason(scheme)):
             yield reason
 
 
-def check_length(config: Config) -> Iterator[str]:
+def length_problems(config: Config) -> Iterator[str]:
     """A message if the run has no length, or too many steps."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
@@ -187,7 +189,7 @@ def check_length(config: Config) -> Iterator[str]:
         yield f"run.steps: must be at most {max_steps} steps, not {config.run.steps}"
 
 
-def check_calls(config: Config) -> Iterator[str]:
+def call_problems(config: Config) -> Iterator[str]:
     """A message if the recorded run called functions from Python, because they are missing now."""
     if calls := config.python.calls:
         yield (
@@ -196,7 +198,7 @@ def check_calls(config: Config) -> Iterator[str]:
         )
 
 
-def check_output(setup: Setup) -> Iterator[str]:
+def output_problems(setup: Setup) -> Iterator[str]:
     """Output fields that are listed twice or that the run lacks, and output that needs drying or a missing package."""
     output, available = setup.config.output, derived_names(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
@@ -214,7 +216,7 @@ def check_output(setup: Setup) -> Iterator[str]:
         yield from repetition_problems(f"output.{key}", getattr(output, key))
 
 
-def check_files(setup: Setup) -> Iterator[str]:
+def file_problems(setup: Setup) -> Iterator[str]:
     """Input files that do not contain their field on this grid."""
     config = setup.config
     if config.input.state:
@@ -235,7 +237,7 @@ def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
         yield str(error)
 
 
-def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
+def record_problems(setup: Setup, read_values: bool) -> Iterator[str]:
     """Messages about records of varying coefficients that do not cover the run, or whose values cannot be used.
 
     If a field has more than MAX_VALUES_READ values, only its first and last records are read. Without `read_values`, no
@@ -274,8 +276,8 @@ def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
     return extremes, problems_on_water or list(boundary_data.problems(config)) or list(extremes.problems.values())
 
 
-def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
-    """Spectra and potentials that are impossible because of land, a spherical grid or the number of blocks."""
+def transform_problems(config: Config, extremes: FieldExtremes) -> Iterator[str]:
+    """Spectra and potentials that land, open boundaries, a spherical grid or the number of blocks make impossible."""
     output = config.output
     subjects_by_key = {
         f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)
@@ -287,7 +289,7 @@ def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
         if is_spherical(config.grid):
             yield f"{key}: {subject} available on plane grids only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {subject} available in seas without land only, but this sea has land; leave it out"
+            yield f"{key}: {subject} available only in seas without land and open boundaries; leave it out"
         if config.run.blocks > n_lines:
             yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer blocks"
 
@@ -297,7 +299,7 @@ def n_transform_lines(grid) -> int:
     return min(grid.ny, grid.nx // 2 + 1 if grid.periodic_x else grid.nx)
 
 
-def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
+def time_step_problems(config: Config, extremes: FieldExtremes) -> Iterator[str]:
     """A message if the time step is unstable, or if the run has too many steps."""
     time, rates = config.time, fastest_rates(config, extremes)
     if time.stepper == "leapfrog" and time.robert_asselin == 0 and rates.friction + rates.drag > 0:
@@ -315,7 +317,7 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
     if dt is None:
         key, dt = f"time.cfl: {time.cfl} gives a time step that is too long", automatic_dt(config, extremes)
         config_with_dt = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
-        yield from (line for line in check_options(config_with_dt) if line not in set(check_options(config)))
+        yield from (line for line in option_problems(config_with_dt) if line not in set(option_problems(config)))
     if not math.isfinite(dt):
         yield "time.dt: must be given, in s, because the domain is dry at the start"
     elif dt / time.max_substeps > largest_dt:
@@ -338,7 +340,7 @@ def format_rounded_down(value: float) -> str:
 
 def require_length(config: Config) -> None:
     """Raise ConfigError if a run has no length."""
-    if problems := list(check_length(config)):
+    if problems := list(length_problems(config)):
         raise ConfigError(problems)
 
 

@@ -22,9 +22,9 @@ _READER = Worker("records")
 
 
 class VaryingParams:
-    """The coefficients of a model that vary in time; those loaded last are valid from `valid_from` to `valid_until`.
+    """The coefficients of a model that vary in time.
 
-    These are numbers of steps; the coefficients are not valid at step `valid_until` itself.
+    The coefficients that were loaded last are valid from step `valid_from` to the step before `valid_until`.
     """
 
     def __init__(self, setup: Setup, transport: Transport):
@@ -57,7 +57,7 @@ class VaryingParams:
         Raises:
             InputError: a record is missing or cannot be read.
         """
-        halo = halo or self.setup.static_halo
+        halo = self.setup.static_halo if halo is None else halo
         params = self.transport.make_arrays(lambda block: self.params_of_block(block, halo, step), halo)
         self.valid_from, self.valid_until = step, self._records.valid_until(step)
         return params

@@ -17,7 +17,7 @@ from .staircase import faces_between, stair_corners
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: The crest on faces without a barrier, m.
+#: The height that stands for the crest on faces without a barrier, m.
 NO_CREST = 1e5
 
 
@@ -45,15 +45,15 @@ def faces_of_barriers(grid, barriers) -> tuple[BarrierFaces, ...]:
 def faces_of_barrier(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
-    If several successive points of the line are nearest to the same corner of the grid, the crests of the two faces
-    beside this corner are at most as high as the lowest of these points on their side of it.
+    If several successive points of the line are nearest to the same corner of the grid, they are divided between the
+    two faces of the line beside this corner: the crest of each is at most as high as the lowest of its points.
 
     UsageError: the line leaves the grid, begins and ends at the same corner, or its coordinate reference system is
     unknown or cannot be converted to that of the grid.
     """
     name = barrier_label(barrier)
     uniform_crest = barrier.gate[0][1] if barrier.gate else barrier.crest
-    xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
+    xs, ys = to_grid_system(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
     points = [(x, y, *(point[2:] or (uniform_crest,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
     parts, points_at_corner = [], [points[:1]]
     for start, end in pairwise(points):
@@ -85,8 +85,8 @@ def barrier_label(barrier) -> str:
     return f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
 
 
-def in_system_of_grid(grid, name: str, crs: str, x, y) -> tuple:
-    """Convert positions from the reference system `crs` to x and y, or longitudes and latitudes, of the grid.
+def to_grid_system(grid, name: str, crs: str, x, y) -> tuple:
+    """Positions in the system of the grid, x and y or longitudes and latitudes, from those in the system `crs`.
 
     An empty `crs` is that of the grid. UsageError, with `name` in its message: the grid is a plane without grid.crs,
     pyproj is missing, or the system is unknown.

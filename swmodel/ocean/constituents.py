@@ -22,11 +22,11 @@ import numpy as np
 
 DAY_SECONDS = 86400.0
 
-#: Noon of 31 December 1899, and coefficients of polynomials for mean longitudes, degrees: the factors of 1, of the days
-#: since then, and of the square and cube of days/10^4. Rows: Moon, Sun, the Moon's perigee, its ascending node
-#: (negative), the Sun's perigee.
-#: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
+#: The time from which LONGITUDE_POLYNOMIALS count days.
 EPOCH = datetime(1899, 12, 31, 12)
+#: Polynomials for mean longitudes, degrees: the coefficients of 1, of the days since EPOCH, and of the square and cube
+#: of days/10^4. Rows: the Moon s, the Sun h, the Moon's perigee p, minus its ascending node N', the Sun's perigee p'.
+#: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
 LONGITUDE_POLYNOMIALS = np.array(
     [
         [270.434164, 13.1763965268, -8.5e-5, 3.9e-8],
@@ -76,7 +76,7 @@ def constituents_at(names, start: str, nodal: bool = True) -> list[Constituent]:
 
 
 def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
-    """tau, s, h, p, N', p' at a date, cycles [6], and their rates, cycles per day [6]; tau is lunar time."""
+    """Lunar time tau and s, h, p, N', p' of LONGITUDE_POLYNOMIALS at a date, cycles [6]; their rates, per day [6]."""
     days = (date - EPOCH) / timedelta(days=1)
     ten_thousand_days = days / 1e4
     values = LONGITUDE_POLYNOMIALS @ [1.0, days, ten_thousand_days**2, ten_thousand_days**3] / 360
@@ -88,9 +88,9 @@ def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
 def argument_and_nodal_corrections(
     name: str, longitudes: np.ndarray, rates: np.ndarray
 ) -> tuple[float, float, float, float]:
-    """V and u in cycles, the rate of V in cycles per day, and f; a compound constituent adds those of its parts.
+    """V and u in cycles, the rate of V in cycles per day, and f.
 
-    Only its f is a product, of powers of those of the parts.
+    For a compound constituent, V, u and the rate are sums over its parts, and f is a product of powers of their f.
     """
     entry = constituent_data()[name]
     if "sum" in entry:

@@ -39,14 +39,14 @@ class Axis(NamedTuple):
     unit: str  # m or degrees
     first: float  # position of the centres of the first cells
     spacing: float  # distance between centres
-    cells: int
+    n_cells: int
     is_periodic: bool  # whether the last cells are neighbours of the first
     is_longitude: bool = False  # whether positions a full circle apart are the same
 
     @property
     def edges(self) -> tuple[float, float]:
         low = self.first - 0.5 * self.spacing
-        return low, low + self.cells * self.spacing
+        return low, low + self.n_cells * self.spacing
 
     def wrap(self, position):
         """The position; a longitude is shifted by full circles to lie at most one circle east of the western edge."""
@@ -164,7 +164,7 @@ def has_rotated_pole(grid) -> bool:
 
 
 def axes(grid) -> Axes:
-    """The axes of a grid; on a plane `grid.crs` or `grid.origin` sets the origin of x and y."""
+    """The axes of a grid. On a plane `grid.origin` sets the origin of x and y; with `grid.crs`, x is an easting."""
     if is_spherical(grid):
         lon, lat = ("rlon", "rlat") if has_rotated_pole(grid) else ("lon", "lat")
         return Axes(
@@ -184,7 +184,7 @@ def axes(grid) -> Axes:
 
 
 def edges(grid) -> tuple[float, float, float, float]:
-    """West, east, south and north edge of the domain, in the units of its axes."""
+    """The western, eastern, southern and northern edges of the domain, in the units of its axes."""
     x_axis, y_axis = axes(grid)
     return *x_axis.edges, *y_axis.edges
 
@@ -209,8 +209,8 @@ def from_grid_axes(grid, x, y) -> tuple:
 
 def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the cells that contain positions, [n]; the domain's far edges belong to its last cells."""
-    along = axes(grid)
-    rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
+    x_axis, y_axis = axes(grid)
+    rows, columns = y_axis.fractional_index(np.asarray(y)), x_axis.fractional_index(x_axis.wrap(np.asarray(x)))
     numbers = (np.floor(index + 0.5).astype(np.int64) for index in (rows, columns))
     return tuple(np.clip(number, 0, n - 1) for number, n in zip(numbers, (grid.ny, grid.nx), strict=True))
 
@@ -257,8 +257,8 @@ def axis_angle_from(grid, frame: Frame, location: str, rows, columns) -> tuple[n
     cosine, sine = at.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
     if not frame:
         return cosine, sine
-    c, s = angle_in_frame(frame, at.lon, at.lat)
-    return cosine * c + sine * s, sine * c - cosine * s
+    frame_cosine, frame_sine = angle_in_frame(frame, at.lon, at.lat)
+    return cosine * frame_cosine + sine * frame_sine, sine * frame_cosine - cosine * frame_sine
 
 
 def points(grid, location: str, rows, columns) -> Points:
@@ -289,7 +289,7 @@ def sample_centres(grid) -> Points:
 def points_on_sphere(grid, lon, lat, i, j) -> Points:
     """The Points at positions along the axes [1, columns] and [rows, 1], degrees."""
     origin = [
-        axis.first + {"edge": -0.5, "centre": 0.0, "middle": 0.5 * (axis.cells - 1)}[grid.origin] * axis.spacing
+        axis.first + {"edge": -0.5, "centre": 0.0, "middle": 0.5 * (axis.n_cells - 1)}[grid.origin] * axis.spacing
         for axis in axes(grid)
     ]
     metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m per degree of longitude
@@ -360,7 +360,7 @@ def distances_between(grid, start, end) -> np.ndarray:
 
 
 def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarray:
-    """Distances of points from a place in m or degrees, m along the surface; on a periodic axis the shorter one."""
+    """Distances of points from a place in m or degrees, m along the surface; on periodic axes, the shorter way."""
     if is_spherical(grid):
         return distances_between(grid, position, (at.lon, at.lat))
     gaps = [np.abs(coordinates - place) for coordinates, place in zip((at.x, at.y), position, strict=True)]
@@ -374,7 +374,7 @@ def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarra
 
 
 def azimuthal_projection(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Points in the azimuthal equidistant projection about a longitude and latitude, on a sphere: east, north, m."""
+    """Eastward and northward positions, m, of points in an azimuthal equidistant projection about lon, lat `centre`."""
     vectors = unit_vectors(at.lon, at.lat)
     lon, lat = np.radians(centre)
     east = vectors @ np.array([-np.sin(lon), np.cos(lon), 0.0])

@@ -32,16 +32,16 @@ class DepthTable:
         for north in (0, 1):
             for east in (0, 1):
                 weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
-                column_east = (i + east) % nx if self.is_periodic else np.clip(i + east, 0, nx - 1)
-                yield self.depths[np.clip(j + north, 0, ny - 1), column_east], weight
+                table_column = (i + east) % nx if self.is_periodic else np.clip(i + east, 0, nx - 1)
+                yield self.depths[np.clip(j + north, 0, ny - 1), table_column], weight
 
     def water_fraction(self, row, column) -> np.ndarray:
-        """The sum of the bilinear weights of those of the four table points around that are water."""
+        """The sum of the bilinear weights of the water points among the four table points around each position."""
         fraction: Any = sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
         return fraction
 
     def depth(self, row, column) -> np.ndarray:
-        """The weighted mean depth of those of the four points that are water, m; NaN where more than half is land."""
+        """The weighted mean depth of the water points among the four, m; NaN where more than half is land."""
         wet = self.water_fraction(row, column)
         total = sum(weight * depth for depth, weight in self.neighbours(row, column))
         return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)

@@ -18,30 +18,31 @@ from .operators import apply_weighted, curl, divergence, dx_c, dx_f, dy_c, dy_f,
 from .patch import Patch
 from .variable import Variable, variables_by_name
 
-SEA_LEVEL, PV = "sea_surface_height_above_geoid", "potential_vorticity_of_ocean_layer"
-KINETIC = "specific_kinetic_energy_of_sea_water"
-#: Common attributes of rows of one kind.
-POSITIVE: dict[str, Any] = {"min_value": 0.0, "exclusive_min": True, "dimension": (0, 1, 0, 0)}
+#: Long standard names of CF.
+SEA_LEVEL, POTENTIAL_VORTICITY = "sea_surface_height_above_geoid", "potential_vorticity_of_ocean_layer"
+KINETIC_ENERGY = "specific_kinetic_energy_of_sea_water"
+#: Attributes that Variables of one kind share.
+THICKNESS: dict[str, Any] = {"min_value": 0.0, "is_min_exclusive": True, "dimension": (0, 1, 0, 0)}
 ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "is_signed": True}
 VELOCITY: dict[str, Any] = {"control": "field", "dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 1e-3}
 VORTICITY: dict[str, Any] = {"dimension": (0, 0, -1, 0), "is_signed": True}
 PER_THICKNESS: dict[str, Any] = {"dimension": (0, -1, -1, 0)}
 SPEED: dict[str, Any] = {"min_value": 0.0, "dimension": (1, 0, -1, 0)}
 ENERGY: dict[str, Any] = {"min_value": 0.0, "dimension": (2, 0, -2, 0)}
-STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "is_signed": True}
+SQUARED_STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "is_signed": True}
 FLAG: dict[str, Any] = {"min_value": 0.0, "dimension": (0, 0, 0, 0), "flag_meanings": "dry wet"}
 TRANSPORT: dict[str, Any] = {"dimension": (1, 1, -1, 0), "is_signed": True}
 POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "is_signed": True, "is_potential": True}
 
 
 def bernoulli_kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
-    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, with means weighted by area; u and v are zero on closed faces."""
+    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, with means weighted by area; u and v must be 0 on closed faces."""
     half = 0.5 * grid.rarea.centre
     return apply_weighted(half, mx_c, grid.area.u, u * u) + apply_weighted(half, my_c, grid.area.v, v * v)
 
 
 def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
-    """zeta = s (d_x v - d_y u) at corners, s-1; s holds the boundary condition (0 free slip, 2 no slip)."""
+    """zeta = s (d_x v - d_y u) at corners, s-1, where s is `grid.slip`: at boundaries 0 (free slip) or 2 (no slip)."""
     return grid.slip * curl(u, v, grid)
 
 
@@ -61,7 +62,7 @@ def elevation(h, grid):
 
 
 def sea_level(h, grid, physics):
-    """eta, m; with reduced gravity eta g'/g, because sea level balances the interface above a deep layer at rest."""
+    """eta, m; with reduced gravity eta g'/g, the level that balances the interface, so that the deep layer rests."""
     eta = h - grid.depth
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
@@ -82,15 +83,15 @@ def layer_vorticity(h, u, v, grid):
 
 
 def square(a: Patch) -> Patch:
-    """a², rounded by itself: the maximum keeps compilers from fusing product and sum, which depends on the layout."""
+    """a², rounded by itself: the maximum keeps compilers from fusing product and sum on some layouts only."""
     return maximum(a * a, 0.0)
 
 
 def squared_speed(u, v, grid):
     """(u²)^x + (v²)^y at centres, m2 s-2, with means weighted by area."""
     faces = (grid.area.u, grid.open_u * u), (grid.area.v, grid.open_v * v)
-    through_x, through_y = (maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
-    return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
+    weighted_u2, weighted_v2 = (maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
+    return grid.rarea.centre * (mx_c(weighted_u2) + my_c(weighted_v2))
 
 
 def speed(u, v, grid):
@@ -150,7 +151,7 @@ def potential_laplacian(u, v, grid):
 
 
 DERIVED = variables_by_name(
-    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE, formula=lambda h: h),
+    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **THICKNESS, formula=lambda h: h),
     Variable(
         "eta", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, control="field", small_change=1e-3, formula=elevation
     ),
@@ -159,12 +160,20 @@ DERIVED = variables_by_name(
     Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, formula=sea_level),
     Variable("wet", "centre", "1", "sea_binary_mask", "presence of water", **FLAG, formula=wet),
     Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", **VORTICITY, formula=vorticity),
-    Variable("q", "corner", "m-1 s-1", PV, "potential vorticity", **PER_THICKNESS, formula=layer_vorticity),
+    Variable(
+        "q", "corner", "m-1 s-1", POTENTIAL_VORTICITY, "potential vorticity", **PER_THICKNESS, formula=layer_vorticity
+    ),
     Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", **SPEED, formula=speed),
     Variable(
-        "kinetic_energy", "centre", "m2 s-2", KINETIC, "kinetic energy per mass", **ENERGY, formula=kinetic_energy
+        "kinetic_energy",
+        "centre",
+        "m2 s-2",
+        KINETIC_ENERGY,
+        "kinetic energy per mass",
+        **ENERGY,
+        formula=kinetic_energy,
     ),
-    Variable("okubo_weiss", "centre", "s-2", "", "Okubo-Weiss parameter", **STRAIN, formula=okubo_weiss),
+    Variable("okubo_weiss", "centre", "s-2", "", "Okubo-Weiss parameter", **SQUARED_STRAIN, formula=okubo_weiss),
     Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", **TRANSPORT, formula=transport_x),
     Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", **TRANSPORT, formula=transport_y),
     Variable(
@@ -187,5 +196,5 @@ DERIVED = variables_by_name(
     ),
 )
 
-#: The quantities that are solutions of Poisson's equation; they need a sea without land.
+#: The quantities that are solutions of Poisson's equation; they need a plane without land and open boundaries.
 POTENTIALS = tuple(name for name, row in DERIVED.items() if row.is_potential)

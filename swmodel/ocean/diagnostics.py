@@ -199,7 +199,7 @@ def sums_and_max_speed(
 
     pieces, kinetic = zip(*map_on_all_cores(pieces_of_strip, strips), strict=True)
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
-    finite = scales["mass"].valid
+    finite = scales["mass"].is_valid
     max_kinetic = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
     sums = {name: scale.value(row) for (name, scale), row in zip(scales.items(), pieces, strict=True)}
     return sums, math.sqrt(2 * max_kinetic)

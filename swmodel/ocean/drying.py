@@ -15,8 +15,8 @@ as breaking with a fraction s > 0, and a face with the larger fraction a of its 
 
 No cell loses more than MAX_OUTFLOW_FRACTION of its water in a step: transports out of it are multiplied by min(1,
 MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0,
-k dt - 1/2)), where R are all other accelerations. A lake stays at rest around dry islands. The step is that of
-`timestep.ForwardBackward`.
+k dt - 1/2)), where R is the sum of the other accelerations. A lake stays at rest around dry islands. The step is that
+of `timestep.ForwardBackward`.
 
 Wind moves water through a face as far as there is water above the sill on the side that it blows from. If that is less
 than 20 h_dry, the wind's acceleration is multiplied by 1 - m² (3 - 2 m), where m = 1 - water/(20 h_dry). So a stress
@@ -69,7 +69,7 @@ class WettingFaces(NamedTuple):
         return water + minimum(0.5 * self.bed_step, water)
 
     def sheltered_fraction(self, wind: Patch, drying_thickness: Any) -> Patch:
-        """m² (3 - 2 m) with the water on the side that the wind blows from, 0 from THIN_LAYER_LIMITS[1] h_dry on."""
+        """m² (3 - 2 m), from the water on the side from which the wind blows; 0 in water of 20 h_dry or more."""
         water = where(wind > 0, self.water_near, self.water_far)
         m = maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
         return m * m * (3 - 2 * m)
@@ -145,8 +145,8 @@ class WettingFlow(Flow):
         self.U = grid.dy.u * (blend(self.h_u, self.faces_x.upwind_thickness(self.u), self.breaking_fraction_u) * self.u)
         self.V = grid.dx.v * (blend(self.h_v, self.faces_y.upwind_thickness(self.v), self.breaking_fraction_v) * self.v)
 
-    def shelter(self, wind: dict[str, Patch]) -> dict[str, Patch]:
-        """What thin water and steps of the bed take away from the accelerations by the wind, m s-2; zero elsewhere."""
+    def sheltering(self, wind: dict[str, Patch]) -> dict[str, Patch]:
+        """Minus the part of the accelerations by the wind that thin water and steps of the bed take away, m s-2."""
         return {
             name: -faces.sheltered_fraction(wind[name], self.drying_thickness) * wind[name]
             for name, faces in (("u", self.faces_x), ("v", self.faces_y))
@@ -154,7 +154,10 @@ class WettingFlow(Flow):
         }
 
     def limit_outflow(self) -> None:
-        """Where s > 0, multiply the transports out of each cell by min(1, MAX_OUTFLOW_FRACTION h / outflow)."""
+        """Where s > 0, multiply the transports out of each cell by min(1, MAX_OUTFLOW_FRACTION h / outflow).
+
+        No water leaves a cell with s > 0 in which h is at most `min_mobile_thickness`.
+        """
         if self.dt is None:
             return
         leaving = maximum(self.U, 0.0) - minimum(west(self.U), 0.0)
@@ -237,9 +240,9 @@ def blend(a: Patch, b: Patch, weight: Patch) -> Patch:
     return a + weight * (b - a)
 
 
-def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: Any) -> Patch:
+def breaking_fraction(h: Patch, level_step_x: Patch, level_step_y: Patch, drying_thickness: Any) -> Patch:
     """s at centres: 1 in thin layers, and where the level step changes across a cell by much of the thickness."""
-    bend = maximum(abs(jump_x - west(jump_x)), abs(jump_y - south(jump_y)))
+    bend = maximum(abs(level_step_x - west(level_step_x)), abs(level_step_y - south(level_step_y)))
     bend_start, bend_end = BREAKING_LIMITS
     thin_full, thin_end = THIN_LAYER_LIMITS
     breaking = clip_to_unit((bend - bend_start * h) / ((bend_end - bend_start) * h + drying_thickness))

@@ -94,7 +94,7 @@ def tendency(
             step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
         other_rates += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
     if isinstance(flow, WettingFlow):
-        other_rates.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
+        other_rates.append(flow.sheltering(sum_rates(rates_of(lambda term: term.is_wind))))
     velocity_rates = sum_rates([core_rates, *other_rates])
     if isinstance(flow, WettingFlow):
         damping = sum_rates([term.damping(flow, params, now) for term in scheme.active_terms if term.damping])

@@ -74,16 +74,16 @@ def make_solver(equation: HelmholtzEquation, transport: Transport):
 
 def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport: Transport) -> list[np.ndarray]:
     """x on each of the transport's blocks, computed in double precision, in the dtype of y, [..., y, x]."""
-    of_block = dict(zip(transport.blocks, y, strict=True))
+    y_by_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
         program = cached_jit(make_solver, equation, transport)
-        arrays = transport.make_arrays(lambda block: of_block[block].astype(np.float64))
+        arrays = transport.make_arrays(lambda block: y_by_block[block].astype(np.float64))
         solutions = transport.get_blocks(program(arrays))
     return [x.astype(each.dtype) for x, each in zip(solutions, y, strict=True)]
 
 
 def make_poisson_solver(grid, blocks, transport: Transport):
-    """The function `solve_poisson` of `evaluation.evaluate_fields`, on NumPy arrays; it refuses seas with land."""
+    """The `solve_poisson` of `evaluation.evaluate_fields`, on NumPy arrays. UsageError: see `require_rectangle`."""
 
     def solve_poisson(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
         require_rectangle("stream function and velocity potential are", blocks, transport)
@@ -144,7 +144,8 @@ def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transpo
 def balanced_flow(blocks, config: Config, transport: Transport) -> list[dict[str, np.ndarray]]:
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
-    All processes call it together. Potential vorticity on walls is ignored.
+    All processes call it together. Potential vorticity on walls is ignored. UsageError: the domain is not a plane
+    without land and open boundaries, or depth or f is not uniform.
 
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.
@@ -152,8 +153,8 @@ def balanced_flow(blocks, config: Config, transport: Transport) -> list[dict[str
     layer = uniform_layer(blocks, config.physics, transport)
     equation = HelmholtzEquation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
     sources = (scaled_pv_anomaly(state, grid, layer).block_values(shape) for state, grid, shape in blocks)
-    of_block = {block: each.astype(np.float64) for block, each in zip(transport.blocks, sources, strict=True)}
+    source_by_block = {block: each.astype(np.float64) for block, each in zip(transport.blocks, sources, strict=True)}
     with jax.enable_x64(True):
         program = cached_jit(make_balanced_flow, equation, layer, transport)
-        fields_of_blocks = transport.get_blocks(program(transport.make_arrays(of_block.__getitem__)))
+        fields_of_blocks = transport.get_blocks(program(transport.make_arrays(source_by_block.__getitem__)))
     return [dict(zip(("eta", "u", "v"), each, strict=True)) for each in fields_of_blocks]

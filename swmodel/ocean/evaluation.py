@@ -115,14 +115,16 @@ def inflow(flows: list[Flow], sides, transport: Transport) -> dict[str, float]:
     transports_by_side = {
         side: [inward_transports(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides
     }
-    max_transports = [np.abs(faces).max(initial=0.0) for of_side in transports_by_side.values() for faces in of_side]
+    max_transports = [
+        np.abs(faces).max(initial=0.0) for transports in transports_by_side.values() for faces in transports
+    ]
     largest, not_finite = transport.reduce(
         np.array([np.nan_to_num(max(max_transports)), not np.isfinite(max_transports).all()]), "max"
     )
     scale = FixedPoint(math.nan if not_finite else float(largest))
     pieces = [
-        np.sum([scale.high_and_low_sums(faces) for faces in of_side], axis=0, dtype=np.int64)
-        for of_side in transports_by_side.values()
+        np.sum([scale.high_and_low_sums(faces) for faces in transports], axis=0, dtype=np.int64)
+        for transports in transports_by_side.values()
     ]
     sums = transport.reduce(np.array(pieces), "sum")
     return {INFLOW_PREFIX + side: scale.value(each) for side, each in zip(sides, sums, strict=True)}

@@ -8,7 +8,7 @@ import numpy as np
 
 from .patch import Patch
 
-#: Smallest cosine of latitude in the sizes of cells.
+#: Smallest cosine of latitude from which sizes of cells are computed.
 MIN_COSINE = 1e-6
 
 

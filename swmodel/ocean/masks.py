@@ -16,7 +16,7 @@ def grid_masks(
 ) -> dict[str, np.ndarray]:
     """The fields of a Grid that follow from the land-sea mask, by name.
 
-    Arrays on faces and corners are one cell shorter along each axis in which these are staggered.
+    Arrays at locations that are staggered along an axis are one cell shorter along it.
 
     Args:
         wet: at centres, 1 on water; 0 on land, on boundary cells and beyond walls.

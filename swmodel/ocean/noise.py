@@ -15,14 +15,14 @@ import numpy as np
 
 
 def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
-    """Independent standard normal numbers on the cells of a block, [ny, nx] float64, for each name and member."""
+    """Independent standard normal numbers on a block's cells, [ny, nx] float64; each name and member has its own."""
     key, columns = _key(seed, name, member), slice(block.x.start, block.x.stop)
     rows = range(block.y.start, block.y.stop)
     return np.stack([_stream(key, row).standard_normal(block.x.stop)[columns] for row in rows])
 
 
-def white_numbers(seed: int, name: str, member: int, shape: tuple[int, ...] = ()) -> np.ndarray:
-    """Standard normal numbers for coefficients that are not fields, the same on all processes."""
+def normal_numbers(seed: int, name: str, member: int, shape: tuple[int, ...] = ()) -> np.ndarray:
+    """Independent standard normal numbers of a `shape`, such as for coefficients; the same on all processes."""
     return _stream(_key(seed, name, member), 0).standard_normal(shape)
 
 

@@ -41,7 +41,7 @@ Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
 if TYPE_CHECKING:
     T = TypeVar("T")
     #: The type of an option that is None until the model chooses its value, such as `time.dt`, or where it has no
-    #: meaning, such as `grid.dlon` on a plane. Most code runs where it has a value, so type checkers take it as one.
+    #: meaning, such as `grid.dlon` on a plane. Most code runs where it has a value, so type checkers ignore the None.
     Deferred: TypeAlias = T | Any
 else:
     Deferred = Optional

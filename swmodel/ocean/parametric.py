@@ -29,7 +29,7 @@ class Parametric:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """The order of parameters in a vector: leaf after leaf. Terms with equal ParameterLayouts share programs."""
+    """The order of parameters in a vector: leaf after leaf."""
 
     tree: Any  # structure of the pytree
     shapes: tuple[tuple[int, ...] | None, ...]  # shapes of its leaves; None for leaves that are not parameters
@@ -40,26 +40,29 @@ class ParameterLayout:
     def size(self) -> int:
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
-    def to_vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
-        """The vector of a pytree of this layout, by numpy or jax.numpy (`xp`); other leaves may be None."""
+    def to_vector(self, name: str, tree: Any, xp: Any, dtype: Any) -> Any:
+        """The vector of a pytree of this layout, by numpy or jax.numpy (`xp`); other leaves may be None.
+
+        UsageError: the arrays of the pytree do not fit the term `name`.
+        """
         import jax
 
         arrays = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
         paths_and_shapes = zip(self.leaf_paths, self.shapes, strict=True)
         expected = [(path, shape) for path, shape in paths_and_shapes if shape is not None]
         if len(arrays) != len(expected):
-            raise UsageError(f"{len(arrays)} arrays of parameters in place of {len(expected)}")
+            raise UsageError(f"{name}: {len(arrays)} arrays of parameters in place of {len(expected)}")
         for leaf, (path, shape) in zip(arrays, expected, strict=True):
             if tuple(leaf.shape) != shape:
-                raise UsageError(f"parameters{path} has shape {tuple(leaf.shape)}; must be {shape}")
+                raise UsageError(f"{name}: parameters{path} has shape {tuple(leaf.shape)}; must be {shape}")
         return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in arrays])
 
-    def to_pytree(self, vector: Any, derivative: bool = False) -> Any:
-        """The pytree with the parameters of a vector; a `derivative` has None in place of other leaves."""
+    def to_pytree(self, vector: Any, is_derivative: bool = False) -> Any:
+        """The pytree with the parameters of a vector; a derivative has None in place of other leaves."""
         leaves, first = [], 0
         for shape, other_leaf in zip(self.shapes, self.other_leaves, strict=True):
             if shape is None:
-                leaves.append(None if derivative else other_leaf)
+                leaves.append(None if is_derivative else other_leaf)
                 continue
             size = math.prod(shape)
             leaves.append(vector[first : first + size].reshape(shape))
@@ -68,8 +71,10 @@ class ParameterLayout:
 
 
 def is_parameter(leaf: Any) -> bool:
-    """Whether a leaf of a pytree is an array of floating-point numbers."""
-    return getattr(getattr(leaf, "dtype", None), "kind", "") == "f" and hasattr(leaf, "reshape")
+    """Whether a leaf of a pytree is an array of floating-point numbers, such as float32 or bfloat16."""
+    import jax
+
+    return hasattr(leaf, "dtype") and hasattr(leaf, "reshape") and jax.dtypes.issubdtype(leaf.dtype, np.floating)
 
 
 def parameter_layout(parameters: Any) -> ParameterLayout:

@@ -156,11 +156,11 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
             patches.append(operand)
         elif max(getattr(operand, "shape", ()), default=1) > 1:
             raise TypeError(f"an array of shape {operand.shape} cannot be combined with a Patch: its cells are unknown")
-    (top, bottom), (left, right) = common_range(patches, 0), common_range(patches, 1)
-    first, last = (top, left), (bottom, right)
-    values = [each.values_on(first, last) if isinstance(each, Patch) else each for each in operands]
+    rows, columns = common_range(patches, 0), common_range(patches, 1)
+    start, stop = zip(rows, columns, strict=True)
+    values = [each.values_on(start, stop) if isinstance(each, Patch) else each for each in operands]
     # A NumPy number could raise the precision of arrays; a Python number does not.
-    return Patch(operation(*[each.item() if isinstance(each, np.generic) else each for each in values]), first)
+    return Patch(operation(*[each.item() if isinstance(each, np.generic) else each for each in values]), start)
 
 
 def common_range(patches: list[Patch], axis: int) -> tuple[int, int]:

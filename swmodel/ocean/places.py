@@ -34,7 +34,8 @@ def position_in_domain(axis, label: str, position: float) -> float:
 def position_in_table(grid, table, label: str) -> tuple[float, float]:
     """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude.
 
-    On a projected grid a longitude and latitude become x and y.
+    On a projected grid a longitude and latitude become x and y. UsageError, which begins with `label`: the table has
+    another combination of these keys.
     """
     keys, unit = coordinate_names_and_unit(grid)
     if grid.crs and position_keys(table) == {"lon", "lat"}:

@@ -121,7 +121,7 @@ def eastings_northings(crs: str, lon, lat) -> tuple[np.ndarray, np.ndarray]:
 def axis_angle(crs: str, lon, lat) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of the angle from eastward to the x axis at longitudes and latitudes, counter-clockwise.
 
-    It is minus the convergence of meridians. In a system that is not conformal it is that of the y axis from northward.
+    It is minus the convergence of meridians: in a system that is not conformal, the angle from northward to the y axis.
     """
     angle = -np.radians(scale_factors(crs, lon, lat).meridian_convergence)
     return np.cos(angle), np.sin(angle)

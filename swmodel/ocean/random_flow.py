@@ -20,6 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..config.options.grid import GridOptions
 
+#: The numbers of the axes.
 Y, X = 0, 1
 #: The other neighbour of means and differences: the next one, as in operators.mx_f, or the one before, as in mx_c.
 F, C = 1, -1
@@ -30,7 +31,7 @@ STRIP_ROWS = 16
 class PeriodicAxis(NamedTuple):
     """The periodic axis of the waves: twice the domain if it has walls."""
 
-    cells: int
+    n_cells: int
     size: float  # size of a cell, m
     has_walls: bool
 
@@ -42,13 +43,13 @@ class Waves:
     j, i are the row and column of the point's cell at any location.
     """
 
-    a: np.ndarray  # [waves in y, waves in x], complex
+    a: np.ndarray  # amplitudes [waves in y, waves in x], complex
     numbers: tuple[np.ndarray, ...]  # numbers of waves along the periodic axes, in y and in x
     periodic_axes: tuple[PeriodicAxis, ...]  # in y and in x
 
     def phase_factor(self, axis: int, side: int) -> np.ndarray:
         """e^(i theta) to the next cell (F) or the one before (C), which broadcasts to `a`."""
-        theta = 2 * np.pi / self.periodic_axes[axis].cells * self.numbers[axis]
+        theta = 2 * np.pi / self.periodic_axes[axis].n_cells * self.numbers[axis]
         return np.expand_dims(np.exp(1j * side * theta), 1 - axis)
 
     def shift(self, axis: int, side: int) -> Waves:
@@ -74,7 +75,7 @@ class Waves:
     def product(self, other: Waves) -> Waves:
         """The product of two fields at the same points; waves too short for the grid are aliased to longer ones."""
         max_numbers = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
-        points = [min(axis.cells, 4 * int(n) + 1) for axis, n in zip(self.periodic_axes, max_numbers, strict=True)]
+        points = [min(axis.n_cells, 4 * int(n) + 1) for axis, n in zip(self.periodic_axes, max_numbers, strict=True)]
         values = self.sample_domain(points) * other.sample_domain(points)
         numbers = (np.rint(np.fft.fftfreq(n, 1 / n)).astype(int) for n in points)
         return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.periodic_axes)
@@ -88,11 +89,11 @@ class Waves:
     def evaluate(self, rows, columns) -> np.ndarray:
         """The values [rows, columns], float64; the waves are added in the same order at every point, first in x."""
         (n, m), (y_axis, x_axis) = self.numbers, self.periodic_axes
-        nyquist = 2 * np.abs(n) == y_axis.cells
+        nyquist = 2 * np.abs(n) == y_axis.n_cells
         is_kept = (n >= 0) | nyquist  # the other waves are complex conjugates of these
         a = self.a[is_kept] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[is_kept, None]
-        cos_x, sin_x = cosine_and_sine(x_axis.cells, m[:, None] * columns)
-        cos_y, sin_y = cosine_and_sine(y_axis.cells, n[is_kept] * rows[:, None])
+        cos_x, sin_x = cosine_and_sine(x_axis.n_cells, m[:, None] * columns)
+        cos_y, sin_y = cosine_and_sine(y_axis.n_cells, n[is_kept] * rows[:, None])
         even, odd = np.zeros((2, len(a), len(columns)))
         for column, (c, s) in enumerate(zip(cos_x, sin_x, strict=True)):
             real, imaginary = a.real[:, column, None], a.imag[:, column, None]
@@ -142,23 +143,23 @@ class RandomFlow:
         periodic_axes = tuple(
             PeriodicAxis(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes
         )
-        longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
-        relative_lengths = [axis.cells * axis.size / longer for axis in periodic_axes]
+        longer_side = max(grid.nx * grid.dx, grid.ny * grid.dy)
+        relative_lengths = [axis.n_cells * axis.size / longer_side for axis in periodic_axes]
         spectrum_numbers = [int(self.spectrum.max_wavenumber * length + 1e-6) for length in relative_lengths]
         real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
             (2, *(2 * n + 1 for n in spectrum_numbers))
         )
-        max_numbers = [min(n, (axis.cells - 1) // 2) for n, axis in zip(spectrum_numbers, periodic_axes, strict=True)]
+        max_numbers = [min(n, (axis.n_cells - 1) // 2) for n, axis in zip(spectrum_numbers, periodic_axes, strict=True)]
         resolved = tuple(slice(n - m, n + m + 1) for n, m in zip(spectrum_numbers, max_numbers, strict=True))
         a = (real + 1j * imaginary)[resolved]
         a = a + a[::-1, ::-1].conj()
         for number, axis in enumerate(periodic_axes):
             a = a - np.flip(a, number) if axis.has_walls else a
         waves = Waves(a, tuple(np.arange(-n, n + 1) for n in max_numbers), periodic_axes)
-        slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
+        squared_slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
         n, m = (numbers / length for numbers, length in zip(waves.numbers, relative_lengths, strict=True))
         radial_bins = np.rint(np.hypot(n[:, None], m[None, :])).astype(int)
-        energy_in_bins = np.bincount(radial_bins.ravel(), weights=0.5 * slope.ravel())
+        energy_in_bins = np.bincount(radial_bins.ravel(), weights=0.5 * squared_slope.ravel())
         energy = np.zeros(energy_in_bins.size)
         energy[1:] = np.where(energy_in_bins[1:] > 0, self.spectrum(np.arange(1, energy_in_bins.size)), 0.0)
         energy[self.spectrum.max_wavenumber + 1 :] = 0.0
@@ -183,10 +184,10 @@ class RandomFlow:
 
     @cached_property
     def nonlinear_balance(self) -> Waves:
-        """The contribution to g eta of the balance with the advection of momentum, m2 s-2.
+        """The contribution to g eta that balances the advection of momentum, m2 s-2.
 
-        g div grad eta = div(zeta v, - zeta u) - div grad K, from the divergence of the tendencies of u and v with the
-        vorticity flux `energy`, in water of uniform thickness. The contribution is even about walls.
+        It solves g div grad eta = div(zeta v, - zeta u) - div grad K, the divergence of the tendencies of u and v with
+        the vorticity flux `energy` in water of uniform thickness. The contribution is even about walls.
 
         Reference: Bolin, B. (1955), Numerical forecasting with the barotropic model, Tellus 7, 27-49.
         """
@@ -209,8 +210,8 @@ def reuse_equal(flow: RandomFlow) -> RandomFlow:
     return flow
 
 
-def cosine_and_sine(cells: int, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of 2 pi numbers / cells for integers, from one table, so that any selection has the same bits."""
-    angles = np.arange(cells) * (2 * np.pi / cells)
-    numbers = numbers % cells
+def cosine_and_sine(n_cells: int, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of 2 pi numbers / n_cells for integers, from one table, so that any selection has the same bits."""
+    angles = np.arange(n_cells) * (2 * np.pi / n_cells)
+    numbers = numbers % n_cells
     return np.cos(angles)[numbers], np.sin(angles)[numbers]

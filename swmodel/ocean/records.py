@@ -45,16 +45,16 @@ def record_names(name: str) -> RecordNames:
     return RecordNames(*(f"{name}_{part}" for part in RecordNames._fields))
 
 
-def interpolation_numbers(name: str, span: RecordInterval) -> dict[str, np.ndarray]:
+def interpolation_numbers(name: str, interval: RecordInterval) -> dict[str, np.ndarray]:
     """The numbers with which a coefficient is interpolated between two records, [1, 1].
 
     `negated_first_step` is minus the first whole step, modulo 2^32; the record before is `lead_steps` before that step.
     """
-    first, names = math.ceil(span.before), record_names(name)
+    first, names = math.ceil(interval.before), record_names(name)
     return {
         names.negated_first_step: np.full((1, 1), -first % UINT32_RANGE, np.uint32),
-        names.lead_steps: np.full((1, 1), first - span.before),
-        names.rate: np.full((1, 1), 1 / (span.after - span.before)),
+        names.lead_steps: np.full((1, 1), first - interval.before),
+        names.rate: np.full((1, 1), 1 / (interval.after - interval.before)),
     }
 
 

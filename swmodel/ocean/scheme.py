@@ -33,7 +33,7 @@ class Scheme:
     user_terms: tuple[Term, ...] = ()  # user-defined terms, added after all others
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
     tracers: tuple[Term, ...] = ()  # the Terms of the tracers
-    forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
+    is_forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
     drying: bool = False  # whether there is wetting and drying (module `drying`)
 
     @property
@@ -123,14 +123,14 @@ class Scheme:
 
 @lru_cache(maxsize=128)
 def find_halo_width(scheme: Scheme) -> int:
-    """`Scheme.halo_width`: the narrowest halo on which the tendency can be computed."""
+    """`Scheme.halo_width`: the narrowest halo that suffices for the tendency. UsageError: MAX_HALO_WIDTH does not."""
     for halo_width in range(1, MAX_HALO_WIDTH + 1):
         try:
             with np.errstate(all="ignore"):
                 state, now, grid, params = make_test_block(scheme, halo_width, np.ones)
                 step_start = {name: getattr(state, name) for name in scheme.step_start_fields}
                 dt = np.ones(())  # s
-                gfb_inputs = ForwardBackwardInputs(state.h, dt, step_start, dt) if scheme.forward_backward else None
+                gfb_inputs = ForwardBackwardInputs(state.h, dt, step_start, dt) if scheme.is_forward_backward else None
                 rates = tendency(state, now, grid, params, scheme, gfb_inputs)
             shape = TEST_BLOCK_CELLS, TEST_BLOCK_CELLS
             if all(field.block_values(shape).shape == shape for field in rates):

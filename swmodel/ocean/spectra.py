@@ -62,10 +62,10 @@ class SpectralDomain(NamedTuple):
 
     def coefficients(self, location: str, fields: list[np.ndarray]) -> list[np.ndarray]:
         """The Fourier coefficients [fields, ky, kx] of fields [fields, y, x], float64, on each block."""
-        fourier, of_block = self.fourier(location), dict(zip(self.transport.blocks, fields, strict=True))
+        fourier, fields_by_block = self.fourier(location), dict(zip(self.transport.blocks, fields, strict=True))
         with jax.enable_x64(True):
             program = cached_jit(make_transform, fourier, self.transport)
-            return fourier.get_blocks(program(self.transport.make_arrays(of_block.__getitem__)))
+            return fourier.get_blocks(program(self.transport.make_arrays(fields_by_block.__getitem__)))
 
     def squares_and_rates(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
         """For each of SPECTRUM_AXES, the spectrum of the first field, and its rates of change, [fields, bins].
@@ -111,13 +111,14 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
     spectra: dict[str, np.ndarray] = {}
     quantities = spectral_quantities_of(blocks[0][0]._fields)
     for name, quantity in ((name, quantities[name]) for name in names or quantities):
-        joined_rates = [add_continuity(of_block, quantity) for of_block in rates]
+        joined_rates = [add_continuity(rates_by_part, quantity) for rates_by_part in rates]
         fields = [
             fields_and_rates(quantity, state, grid, shape, layer, parts)
             for (state, grid, shape), parts in zip(blocks, joined_rates, strict=True)
         ]
         spectra_by_location = [
-            sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]
+            sea.squares_and_rates(location, [fields_of_block[location] for fields_of_block in fields])
+            for location in fields[0]
         ]
         for ending, axis in wavenumber_axes(sea.grid).items():
             density: Any = sum(each[ending] for each in spectra_by_location) / axis.spacing
@@ -159,7 +160,7 @@ def sums_in_bins(numbers, bins, n_bins: int, transport: Transport) -> np.ndarray
         bins: arrays [...] of each block: the bin of each number, below `n_bins`.
     """
     flat = [values.reshape(len(values), -1) for values in numbers]
-    flat_bins = [of_block.ravel() for of_block in bins]
+    flat_bins = [bins_of_block.ravel() for bins_of_block in bins]
     bounds = np.zeros((len(flat[0]), n_bins))
     for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, bound in zip(values, bounds, strict=True):

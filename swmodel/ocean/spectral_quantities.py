@@ -74,11 +74,12 @@ def weighted_current_rate(state, rates, grid, layer) -> dict[str, Patch]:
     return rates_by_location
 
 
-ENERGY = "m3 s-2", "m3 s-3", "m2 s-3"
+#: The `units` of energies.
+ENERGY_UNITS = "m3 s-2", "m3 s-3", "m2 s-3"
 SPECTRAL_QUANTITIES = {
     "kinetic_energy": SpectralQuantity(
         "kinetic energy per mass of the layer at rest",
-        ENERGY,
+        ENERGY_UNITS,
         weighted_current,
         weighted_current_rate,
         transfer_part="advection",
@@ -86,7 +87,7 @@ SPECTRAL_QUANTITIES = {
     ),
     "potential_energy": SpectralQuantity(
         "available potential energy per mass of the layer at rest",
-        ENERGY,
+        ENERGY_UNITS,
         lambda state, grid, layer: {"centre": (0.5 * layer.gravity / layer.depth) ** 0.5 * (state.h - grid.depth)},
         lambda state, rates, grid, layer: {"centre": (0.5 * layer.gravity / layer.depth) ** 0.5 * rates.h},
         sources=("h",),
@@ -102,7 +103,7 @@ SPECTRAL_QUANTITIES = {
 }
 
 
-def variance(tracer: str) -> SpectralQuantity:
+def tracer_variance(tracer: str) -> SpectralQuantity:
     """The SpectralQuantity of a tracer's concentration, c = C/h."""
 
     def concentration(state, grid, layer):
@@ -123,7 +124,7 @@ def variance(tracer: str) -> SpectralQuantity:
 
 def spectral_quantity(name: str) -> SpectralQuantity:
     """The quantity called `name`: one of SPECTRAL_QUANTITIES, or the variance of a tracer."""
-    return SPECTRAL_QUANTITIES.get(name) or variance(name.removesuffix(VARIANCE_SUFFIX))
+    return SPECTRAL_QUANTITIES.get(name) or tracer_variance(name.removesuffix(VARIANCE_SUFFIX))
 
 
 def spectral_quantities_in(names) -> list[str]:
@@ -136,10 +137,10 @@ def spectral_quantities_in(names) -> list[str]:
 
 def spectral_quantities_of(names) -> dict[str, SpectralQuantity]:
     """The spectral quantities of a State with these fields."""
-    return SPECTRAL_QUANTITIES | {name + VARIANCE_SUFFIX: variance(name) for name in tracers_in(names)}
+    return SPECTRAL_QUANTITIES | {name + VARIANCE_SUFFIX: tracer_variance(name) for name in tracers_in(names)}
 
 
-#: The axes, as endings of names: the total wavenumber, its component in x, and in y.
+#: The axes, as endings of names and of long names: the total wavenumber, its component in x, and in y.
 SPECTRUM_AXES = {"": "", "_x": " in x", "_y": " in y"}
 
 
@@ -167,12 +168,12 @@ def wavenumber_axes(grid) -> dict[str, WavenumberAxis]:
     wavenumber is the larger of both; its last bins lie in the corners of the wavenumber plane.
     """
     axes = {}
-    for ending, cells, size, periodic in (
+    for ending, n_cells, size, is_periodic in (
         ("_x", grid.nx, grid.dx, grid.periodic_x),
         ("_y", grid.ny, grid.dy, grid.periodic_y),
     ):
-        count = cells // 2 + 1 if periodic else cells
-        axes[ending] = WavenumberAxis(count, (2 if periodic else 1) * np.pi / (cells * size), count - 1)
+        n = n_cells // 2 + 1 if is_periodic else n_cells
+        axes[ending] = WavenumberAxis(n, (2 if is_periodic else 1) * np.pi / (n_cells * size), n - 1)
     axes_with_waves = [axis for axis in axes.values() if axis.n_wavenumbers > 1] or [axes["_x"]]
     spacing = max(axis.spacing for axis in axes_with_waves)
     ends = [axis.spacing * (axis.n_wavenumbers - 1) for axis in axes_with_waves]

@@ -14,14 +14,16 @@ def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]
     The staircase goes from the corner nearest to the start of the line to the corner nearest to its end, and is
     monotonic in x and y. Corner (j, i) is north-east of cell (j, i). If the staircase crosses a periodic boundary, its
     row or column numbers continue beyond the grid. Start and end are places: x and y in m, or longitude and latitude.
+
+    UsageError: as for `position_in_domain`.
     """
     ends_by_axis = zip(axes(grid), *(to_grid_axes(grid, *place) for place in (start, end)), strict=True)
     (i_start, i_end), (j_start, j_end) = (
         [
             round(float(axis.fractional_index(position)) - 0.5)
-            for position in ends_on_axis(grid, axis, label, float(low), float(high))
+            for position in ends_on_axis(grid, axis, label, float(first), float(last))
         ]
-        for axis, low, high in ends_by_axis
+        for axis, first, last in ends_by_axis
     )
     total_x, total_y = abs(i_end - i_start), abs(j_end - j_start)
     step_x, step_y = int(np.sign(i_end - i_start)), int(np.sign(j_end - j_start))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from .coordinates import has_rotated_pole, is_spherical
-from .derived import DERIVED, POSITIVE
+from .derived import DERIVED, THICKNESS
 from .records import CORRECTION_SUFFIX
 from .state import State
 from .terms import TERMS, tracer
 from .variable import Variable, variables_by_name
 
-DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "is_positive_down": True}
-RECORDS: dict[str, Any] = {"control": "records", "small_change": 1e-3, "dimension": (0, 1, 0, 0)}
+#: Attributes of two of CORE_VARIABLES.
+DEPTH = THICKNESS | {"key": "physics.depth", "control": "field", "is_positive_down": True}
+INCIDENT_WAVE: dict[str, Any] = {"control": "records", "small_change": 1e-3, "dimension": (0, 1, 0, 0)}
 CORE_VARIABLES = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
@@ -20,7 +21,7 @@ CORE_VARIABLES = (
         "mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flag_meanings="land sea"
     ),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
-    Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", **RECORDS),
+    Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", **INCIDENT_WAVE),
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
 )
 
@@ -104,8 +105,7 @@ INUNDATION = f"wet{ARRIVAL_SUFFIX}"
 #: Prefix of the names of the series of inflow through a side.
 INFLOW_PREFIX = "inflow_"
 
-#: The variables with respect to which derivatives exist; without tracers, because no quantity or observation depends on
-#: them.
+#: The variables with respect to which derivatives exist, without the tracers of a run and the parameters of its terms.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 

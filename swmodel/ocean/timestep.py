@@ -16,7 +16,7 @@ from .state import Carry, State
 
 
 class Multistep(NamedTuple):
-    """x += dt sum_k table[k] F_{n-k}. Row n of `table` serves step n, the last row all later steps."""
+    """x += dt sum_k w_k F_{n-k}. Row n of `table` has the weights w of step n, the last row those of later steps."""
 
     table: tuple[tuple[float, ...], ...]
 

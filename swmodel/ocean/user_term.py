@@ -99,7 +99,7 @@ def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
 
 @contextlib.contextmanager
 def eager_jax(values):
-    """A context in which JAX, if used, computes NumPy arrays eagerly and in their precision, even during tracing."""
+    """A context in which JAX computes with NumPy arrays eagerly and in their precision, even during tracing."""
     jax = sys.modules.get("jax")
     if not jax or not isinstance(values, np.ndarray):
         yield
@@ -127,10 +127,8 @@ def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is not a term; must be {form}, or a Term")
     parameters = list(inspect.signature(function).parameters.values())
-    kind = inspect.Parameter
-    unsupported_kinds = kind.VAR_POSITIONAL, kind.VAR_KEYWORD, kind.POSITIONAL_ONLY
-    unsupported = [each for each in parameters if each.kind in unsupported_kinds]
-    if len(parameters) < len(fixed) or unsupported:
+    supported_kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    if len(parameters) < len(fixed) or any(each.kind not in supported_kinds for each in parameters):
         raise UsageError(
             f"terms: {source_line_of(function)}: {function_name(function)} has the parameters "
             f"{inspect.signature(function)}; must be {form}, followed by names of coefficients"
@@ -186,7 +184,7 @@ def check_rates(rates_by_name, flow, context: str) -> dict[str, Patch]:
 
 
 def fits_block(rate: Patch, template: Patch) -> bool:
-    """Whether a Patch has the precision of another, and covers its cells and at most one more on each side."""
+    """Whether a Patch has the precision of another, and reaches at most one cell beyond it on each side."""
     shape = rate.values.shape
     return (
         rate.values.dtype == template.values.dtype

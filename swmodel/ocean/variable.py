@@ -17,7 +17,7 @@ class Variable(NamedTuple):
         standard_name, long_name: names for CF.
         key: the key of the configuration for a uniform value, such as "physics.depth"; "": none.
         min_value: smallest value on water; None: any.
-        exclusive_min: whether the value must be above `min_value`, and not equal to it.
+        is_min_exclusive: whether the value must be above `min_value`, and not equal to it.
         max_value: largest value on water; None: any.
         control: the kind of derivatives with respect to it: a "field", a "number", "records" in time, or "fields" at
             records in time; "": there are none.
@@ -41,7 +41,7 @@ class Variable(NamedTuple):
     long_name: str
     key: str = ""
     min_value: float | None = None
-    exclusive_min: bool = False
+    is_min_exclusive: bool = False
     max_value: float | None = None
     control: str = ""
     dimension: tuple[Any, ...] = ()

@@ -6,10 +6,10 @@ which stencil m is shifted upwind by m points,
 
     u_0 + sum_m w_m c_m(D),   w_m ~ d_m (1 + tau / beta_m)²
 
-c_m is exact for polynomials. beta_m, quadratic in D, measures how rough the field is on the stencil. Where a stencil
-would cross a closed face, r falls from 4 (`weno7`) or 3 (`weno5`) down to 1. Because only differences are added to u_0,
-a uniform field stays uniform to the bit. Where differences are far below 1e-5 u_0, the weights are d_m, so that the
-step is differentiable where the sea is uniform.
+c_m is exact for polynomials of degree r - 1. beta_m, quadratic in D, measures how rough the field is on the stencil.
+Where a stencil would cross a closed face, r falls from 4 (`weno7`) or 3 (`weno5`) down to 1. Because only differences
+are added to u_0, a uniform field stays uniform to the bit. Where differences are far below 1e-5 u_0, the weights are
+d_m, so that the step is differentiable where the sea is uniform.
 
 References: Jiang and Shu (1996), Balsara and Shu (2000), Borges and others (2008), Castro and others (2011). As a flux
 of vorticity: Silvestri and others (2024).

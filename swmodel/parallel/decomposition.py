@@ -2,8 +2,8 @@
 
 A layout (py, px) divides the grid into py rows of px blocks. Blocks are periodic neighbours along both axes and differ
 by at most one row and one column. Rank r has the block in row r // px and column r % px, counted from the south-west.
-In an ensemble the first py px ranks have these blocks for the first members, the next py px ranks for the next ones,
-etc.
+In an ensemble the first py px ranks have these blocks for the first members, the next py px ranks for the next
+members, and so on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 class LayoutError(ValueError):
-    """The grid cannot be divided among the processes; the message says what is possible."""
+    """The grid cannot be divided among the processes or devices as requested; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def split_evenly(size: int, n_parts: int) -> list[IndexRange]:
 def block_of_rank(
     rank: int, layout: tuple[int, int], ny: int, nx: int, n_members: int = 1, n_member_groups: int = 1
 ) -> Block:
-    """The block of `rank` and, for an ensemble, its members."""
+    """The block of `rank` with, for an ensemble, the members on this rank."""
     group, number = divmod(rank, layout[0] * layout[1])
     row, column = divmod(number, layout[1])
     spans = (
@@ -116,7 +116,7 @@ def choose_layout(n_blocks: int, ny: int, nx: int, min_length: int = 1, owners: 
     """The layout (py, px) of `n_blocks` blocks of at least `min_length` rows and columns that has the shortest halos.
 
     Among several such layouts it is the one with the longest rows. LayoutError: there is no layout of so many blocks;
-    `owners` is the message's word for those that own them, processes or devices.
+    `owners` is the word for their owners in the message, "processes" or "devices".
     """
     max_py, max_px = ny // min_length, nx // min_length
     factors = [py for py in range(1, min(max_py, n_blocks) + 1) if n_blocks % py == 0]

@@ -1,4 +1,4 @@
-"""The environment of a process before the import of JAX and MPI, its rank, and properties of the machine.
+"""The environment of a process before the import of JAX and mpi4py, its rank, and properties of the machine.
 
 With one process per core, XLA should use one thread; a single process should use all cores. NPROC and the binding to
 cores by mpiexec or srun set the number of threads; flags for threads in XLA_FLAGS have no effect (jax 0.10.2).
@@ -79,7 +79,7 @@ class RankInfo(NamedTuple):
 
 
 def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
-    """The rank in the launcher's variables; None for a single process. SetupError: a variable is not a number."""
+    """The RankInfo in the launcher's variables; None for a single process. SetupError: a variable is not a number."""
 
     def read_number(name: str, default: int) -> int:
         digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
@@ -113,7 +113,7 @@ def n_cores() -> int:
 
 
 def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
-    """The number of cores that this process should use if all processes on the machine share them."""
+    """The number of cores for this process if the run's processes on this machine share its cores evenly."""
     rank_info = rank_info or get_rank_info() or RankInfo()
     return max(1, n_cores() // rank_info.local_size)
 
@@ -154,7 +154,7 @@ def override_inherited_settings():
 
 
 def check_xla_flags():
-    """Raise SetupError if XLA refuses XLA_FLAGS; this is tested in another process, because XLA would end this one."""
+    """Raise SetupError if XLA refuses XLA_FLAGS. Another process tries the flags, because XLA would end this one."""
     flags = os.environ.get("XLA_FLAGS", "")
     if not set(flags.split()) - {SMALL_LOOPS_ON_ALL_CORES, MAX_ISA_AVX}:
         return
@@ -212,7 +212,7 @@ def free_memory() -> int:
 
 
 def has_gpu() -> bool:
-    """Whether JAX computes on a GPU: there is one that it can use, and JAX_PLATFORMS allows it."""
+    """Whether JAX computes on a GPU: whether there is one that JAX can use, and JAX_PLATFORMS allows it."""
     platforms = os.environ.get("JAX_PLATFORMS", "").lower()
     return is_gpu_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
 

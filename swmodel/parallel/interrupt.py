@@ -12,7 +12,7 @@ INTERRUPT_MESSAGE = "Stopped by the user."
 
 
 def exit_on_sigint(signal_number, frame):
-    with contextlib.suppress(OSError):  # stderr is closed
+    with contextlib.suppress(OSError):  # stderr may be closed
         os.write(2, f"{INTERRUPT_MESSAGE}\n".encode())
     os._exit(EXIT_STOPPED)
 

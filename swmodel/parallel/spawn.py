@@ -2,7 +2,7 @@
 
 This program replaces mpiexec for the sharded transport. The environment of each process contains its rank, the number
 of ranks and the address of the first one. If a signal kills a process, all others are killed. If one exits with an
-error, the others have GRACE_SECONDS seconds to end; after `kill_other_ranks` all end at once. SIGINT and SIGTERM are
+error, the others have GRACE_SECONDS to end; after `kill_other_ranks` all end at once. SIGINT and SIGTERM are
 forwarded; a second signal ends all processes. The processes end when this program ends, which ends with its parent.
 """
 
@@ -56,12 +56,12 @@ def main(size: int, command: list[str]) -> int:
 
 
 def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[int], parent: int) -> int:
-    """Wait until all ranks have ended or the caller must kill those that have not.
+    """Wait until all ranks have ended, or until the caller must kill those that have not.
 
     Returns the exit code or the signal of the first failure; without one 0, or SIGKILL if the caller must kill ranks.
     `received_signals` receives the signals sent to this process; `parent` is the id of its parent.
     """
-    first_failed_rank, deadline, stopping = None, 0.0, False
+    first_failed_rank, deadline, has_forwarded_signal = None, 0.0, False
     while True:
         signals = [received_signals.pop(0) for _ in range(len(received_signals))]
         time.sleep(POLL_SECONDS)  # meanwhile a process that has sent FAILURE_SIGNAL ends with its exit code
@@ -77,10 +77,10 @@ def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[in
             return abs(code)
         if not alive:
             return code
-        if FAILURE_SIGNAL in signals or (signals and stopping) or os.getppid() != parent:
+        if FAILURE_SIGNAL in signals or (signals and has_forwarded_signal) or os.getppid() != parent:
             return code or signal.SIGKILL
         for number in signals:
-            stopping = True
+            has_forwarded_signal = True
             for process in alive:
                 process.send_signal(number)
 
@@ -92,7 +92,7 @@ def end_with_parent():
 
 
 def kill_other_ranks():
-    """Ask `spawn` to end all other ranks, if it started this process, which has failed."""
+    """Ask `spawn`, if it started this process, to end all other ranks, because this one has failed."""
     if os.environ.get(SPAWN_PID_VARIABLE) == str(os.getppid()):
         os.kill(os.getppid(), FAILURE_SIGNAL)
 

@@ -1,7 +1,7 @@
 """Stop early because of a signal or the wall-clock limit; all ranks agree on this between chunks of steps.
 
-If a single rank stopped, the others would wait for it. So a signal only sets a flag, and `StopRequests.reason`, which
-all ranks call together, combines the flags.
+If a single rank stopped, the others would wait for it. So a signal is only stored, and `StopRequests.reason`, which all
+ranks call together, combines the signals of all ranks.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The signals that stop a run, and the codes with which a rank reports that the wall-clock limit is near or that it
-#: cannot write its files. Of the signals and codes of all ranks the largest number counts.
+#: The signals that stop a run, and the codes with which a rank reports that the wall-clock limit is near, or that the
+#: rank cannot write its files. The largest of the numbers of all ranks counts, be it a signal or a code.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
 #: Signals within this time, s, count as one, because a terminal sends SIGINT to mpiexec and the ranks, and mpiexec
@@ -58,7 +58,7 @@ class StopRequests:
         self.received_signal, self._first_signal_time = 0, 0.0
         self._last_check_time: float | None = None
         self._longest_chunk_seconds = 0.0
-        self._n_checks, self._limit_before_min_chunks = 0, False
+        self._n_checks, self._was_near_limit_too_early = 0, False
 
     def __enter__(self):
         signals = SIGNALS if threading.current_thread() is threading.main_thread() else ()
@@ -79,8 +79,8 @@ class StopRequests:
         `files_failed`: whether this rank cannot write its files; the `flush` of the files then raises the error on all
         ranks.
         """
-        near_limit = transport.rank == 0 and self._check_limit()
-        local_code = FILES_FAILED_CODE if files_failed else self.received_signal or near_limit * WALLTIME_CODE
+        is_near_limit = transport.rank == 0 and self._check_limit()
+        local_code = FILES_FAILED_CODE if files_failed else self.received_signal or is_near_limit * WALLTIME_CODE
         code = int(transport.reduce(np.asarray(local_code, np.int64), "max"))
         if code == FILES_FAILED_CODE:
             return "a failure to write files"
@@ -92,7 +92,7 @@ class StopRequests:
     def _handle_signal(self, signal_number, frame):
         now = time.monotonic()
         if self.received_signal and now - self._first_signal_time > SAME_REQUEST_SECONDS:
-            with contextlib.suppress(OSError):  # stderr is closed
+            with contextlib.suppress(OSError):  # stderr may be closed
                 os.write(2, f"ended at once by a second {signal.Signals(signal_number).name}\n".encode())
             os._exit(EXIT_STOPPED)
         if not self.received_signal:
@@ -111,27 +111,27 @@ class StopRequests:
         self._last_check_time = now
         seconds_needed = now - program_start_time() + self._longest_chunk_seconds
         seconds_reserved = 2 * self.restart_seconds + min(MAX_EXIT_SECONDS, EXIT_FRACTION * self.walltime_seconds)
-        near_limit = seconds_needed + seconds_reserved > self.walltime_seconds
+        is_near_limit = seconds_needed + seconds_reserved > self.walltime_seconds
         has_min_chunks = self._n_checks >= self.min_chunks
-        if near_limit and has_min_chunks and self._limit_before_min_chunks:
+        if is_near_limit and has_min_chunks and self._was_near_limit_too_early:
             suggested_limit = math.ceil(SUGGESTED_LIMIT_FACTOR * seconds_needed)
             log.warning(
                 "the wall-clock limit of %s is too short: set it to at least %d s",
                 format_duration(self.walltime_seconds),
                 suggested_limit,
             )
-        self._limit_before_min_chunks = near_limit and not has_min_chunks
+        self._was_near_limit_too_early = is_near_limit and not has_min_chunks
         self._n_checks += 1
-        return near_limit and has_min_chunks
+        return is_near_limit and has_min_chunks
 
 
 @contextlib.contextmanager
 def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], None]) -> Iterator[None]:
     """A context that calls `end_process(signal_number)` SIGNAL_GRACE_SECONDS after a signal, unless it has been left.
 
-    A thread does this, because Python calls signal handlers only between two bytecode instructions of the main thread,
-    and one of these may compile or compute for much longer. If `stop_requests` already has a signal, `end_process` is
-    called at once. Only the main thread may enter the context.
+    A thread calls it, because Python calls signal handlers only between two bytecode instructions of the main thread,
+    and one such instruction may compile or compute for much longer. If `stop_requests` already has a signal,
+    `end_process` is called at once. Only the main thread may enter the context.
     """
     if stop_requests.received_signal:
         end_process(stop_requests.received_signal)

@@ -1,8 +1,8 @@
 """Standard output and error of the program; a failure to write to them never ends a run.
 
 The reader of a run's output may close it (`swmodel run ... | head -1`), the disk with its log may be full, or streams
-may be closed from the start. The program drops output that cannot be written. But if standard output is the result of a
-command, such as `swmodel init`, a failed write is an error.
+may be closed from the start. The program drops output that cannot be written. But if standard output carries the
+result of a command, such as `swmodel init`, a failed write is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StdoutClosedError(FilesError):
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error, which drops what cannot be written; if it `is_required`, the first failure raises."""
+    """Standard output or error, which drops what cannot be written; if `is_required`, the first failure is an error."""
 
     def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)
@@ -56,7 +56,7 @@ def replace_standard_streams():
 
 
 def text_stream(standard: StandardStream, original) -> io.TextIOWrapper:
-    """A text stream, encoded and buffered like `original`; characters that the encoding lacks are replaced."""
+    """A text stream with the encoding and buffering of `original`; characters that the encoding lacks are replaced."""
     return io.TextIOWrapper(
         io.BufferedWriter(standard),
         encoding="utf-8" if original is None else original.encoding,

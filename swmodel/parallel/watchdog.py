@@ -1,9 +1,9 @@
 """The watchdog ends a run in which a rank is stuck or frozen.
 
-MPI would wait for such a rank for ever. A thread in each rank watches the step number. If it does not change for the
-time `run.watchdog`, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that
-has no file there a minute later is frozen. The first of the other ranks reports and records the failure, and each
-of them ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, because MPI
+MPI would wait for such a rank for ever. A thread in each rank watches the step number. If the number does not change
+for the time `run.watchdog`, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A
+rank that has no file there about a minute later is frozen. The lowest of the other ranks reports the failure, and all
+of them end themselves; then mpiexec or `spawn` kills the frozen ones. Ranks use files instead of messages, because MPI
 itself may be stuck.
 """
 
@@ -36,7 +36,7 @@ MAX_RANKS_SHOWN = 8
 def exit_if_start_hangs():
     """A context that prints the stacks of all threads and ends this process after START_TIMEOUT_SECONDS.
 
-    It is for calls that block Python; MPI_Init, for example, waits for ever for a process that ended before calling it.
+    It is for calls that block Python: MPI_Init, for example, waits for ever for a process that ended before MPI_Init.
     """
     faulthandler.dump_traceback_later(START_TIMEOUT_SECONDS, exit=True, file=2)
     try:
@@ -67,7 +67,7 @@ def abort_after_timeout(timeout: float, message: str, rank: int):
 
 
 class Watchdog:
-    """A context that ends the run after `timeout` seconds without a step; 0: never. One rank calls `report`."""
+    """A context that ends the run after `timeout` s without a step; 0: never. One rank calls `report(message)`."""
 
     def __init__(self, rank: int, size: int, directory, timeout: float, report: Callable):
         self.rank, self.size, self.timeout, self.report = rank, size, timeout, report
@@ -86,7 +86,7 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
-        """Wait for the thread, because it may hold JAX arrays, which cannot be freed when Python ends."""
+        """Wait for the thread, which may hold JAX arrays: they cannot be freed when Python ends."""
         self._stop_event.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -108,7 +108,7 @@ class Watchdog:
                 self._write_stacks_and_exit(last_step, seconds_waited)
 
     def _write_stacks_and_exit(self, step, seconds_waited: float):
-        """Write this rank's stacks and, about a minute later at most, end the run unless it has ended by then."""
+        """Write this rank's stacks and, at most about a minute later, end the run unless it has ended by then."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with (self.folder / f"rank-{self.rank}.txt").open("w") as file:

@@ -1,4 +1,7 @@
-"""Pictures, animations, web pages and spectra of a run, made from its files alone."""
+"""Pictures, animations, web pages and spectra of a run, made from its files alone.
+
+PlotError: a picture is impossible. FilesError: a file is damaged or cannot be written.
+"""
 
 from .animation import animate
 from .dataset import PlotError

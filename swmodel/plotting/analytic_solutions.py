@@ -26,7 +26,7 @@ def load_configuration(text: str):
 
 
 def read_builtin_config(data: netCDF4.Dataset):
-    """The Config of a run of a built-in case; None for a user-defined case, because that would have to be executed.
+    """The Config of a run of a built-in case; None for a user-defined case, whose code would have to be executed.
 
     None also if the file has no valid configuration.
     """
@@ -35,7 +35,7 @@ def read_builtin_config(data: netCDF4.Dataset):
 
 
 def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[str, np.ndarray]:
-    """The analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record."""
+    """The analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record, if any."""
     config = read_builtin_config(data)
     if config is None or not record_times(data).size:
         return {}
@@ -44,7 +44,7 @@ def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[s
 
 
 def analytic_field(data: netCDF4.Dataset, name: str, location: str, record: int) -> np.ndarray:
-    """The analytic solution [y, x] of a field at a location and the time of a record."""
+    """The analytic solution [y, x] of a field at a location and the time of a record. PlotError: there is none."""
     solutions = analytic_fields(data, location, record)
     if name not in solutions:
         available = f"; it has those of {', '.join(solutions)}" if solutions else ""

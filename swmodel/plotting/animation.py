@@ -34,7 +34,7 @@ FRAME_DPI = 160
 #: Default number of frames per second, and the shortest duration of an animation, s: if it has few records, the
 #: default is lower.
 MAX_DEFAULT_FPS, MIN_DURATION_SECONDS = 12, 4
-#: Smallest and largest frames per second.
+#: Smallest and largest number of frames per second.
 MIN_FPS, MAX_FPS = 0.01, 240
 
 
@@ -49,11 +49,11 @@ def animate(
 ) -> Path:
     """Write an animation of all records of a field: an MP4, or a GIF if there is no ffmpeg.
 
-    The colour scale is the same in all frames, unless `colour_range` is "record".
+    The colour scale is the same in all frames, unless the range of `colour_range` is "record".
 
     Args:
         path: run folder or NetCDF file.
-        field: name of the field; None: relative vorticity, or the first default field of the file.
+        field: name of the field; None: the first that `swmodel plot` draws by default, often relative vorticity.
         fps: frames per second; None: MAX_DEFAULT_FPS, or fewer if the animation would last less than
             MIN_DURATION_SECONDS.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, next to the data.
@@ -91,7 +91,8 @@ def make_animation(
 ) -> tuple[Figure, Callable[[int], None]]:
     """The figure of an animation, and a function that shows a record in it.
 
-    The range "run" or "shared" and overlays read all records first, because colours and arrows depend on all of them.
+    With the range "run" or "shared", or with contours or arrows, all records are read first, because the colours, the
+    values of contours and the length of arrows depend on all of them.
     """
     records = range(record_times(data).size)
     first_field = read_displayed_field(data, name, 0, member)
@@ -140,7 +141,7 @@ def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     if target.suffix == ".mp4" and find_ffmpeg() is None:
         target = target.with_suffix(".gif")
         log.warning("ffmpeg, which writes MP4, is missing; writing %s (pip install imageio-ffmpeg adds it)", target)
-    # The stubs of both writers demand an integer, but fractions are valid, too.
+    # The type hints of both writers demand an integer, but fractions are valid, too.
     if target.suffix == ".gif":
         return target, PillowWriter(fps=fps)  # type: ignore[arg-type]
     return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])  # type: ignore[arg-type]

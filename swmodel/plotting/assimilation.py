@@ -9,13 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..ocean.constituents import DAY_SECONDS
 from . import style
-from .field_map import FieldMap, read_map
+from .field_map import FieldMap, read_map, to_picture_positions, wrap_to_domain
 from .panels import TICK_STEPS, draw_image, wrap_title, write_caption
 from .titles import run_name, time_unit
-
-FIGURE_FILE = "assimilation.png"
-DAY = 86400.0
 
 #: Titles of the maps, by the ending of the name in the file.
 MAP_TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
@@ -26,7 +24,7 @@ CURVES_HEIGHT_INCHES, LABELS_HEIGHT_INCHES = 1.7, 0.9
 #: Smallest and largest ratio of height to width of a map; other domains are stretched.
 MIN_ASPECT, MAX_ASPECT = 0.3, 2.0
 
-#: {part of the name in the file: (colour, label)} of the curves, and the line style of each region of the errors.
+#: {part of the name in the file: (colour, label)} of curves, and the line style of errors in each region.
 COST_CURVES = {"cost": (style.DARK_GREY, "cost"), "observations": ("#2166ac", "part of the observations")}
 COST_CURVES |= {"background": (style.MID_GREY, "part of the first guess")}
 ERROR_CURVES = {"background": (style.MID_GREY, "first guess"), "analysis": ("#b2182b", "analysis")}
@@ -45,10 +43,10 @@ def is_analysis(data: netCDF4.Dataset) -> bool:
 
 
 def draw_analysis(data: netCDF4.Dataset) -> Figure:
-    """The figure of an analysis: maps of the first control that is a field, if there is one, and curves.
+    """The figure of an analysis: maps of the first control that is a field without records, if any, and curves.
 
-    In a twin experiment the maps are truth, first guess, analysis and the errors of both; otherwise first guess,
-    analysis and their difference.
+    In a twin experiment the maps are truth, first guess, analysis and the errors of the last two; otherwise first
+    guess, analysis and their difference.
     """
     field_maps = read_maps(data)
     error_names = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
@@ -72,7 +70,7 @@ def draw_analysis(data: netCDF4.Dataset) -> Figure:
 
 
 def read_maps(data: netCDF4.Dataset) -> list[FieldMap]:
-    """The maps of the first control that is a field, with their titles as names."""
+    """The maps of the first control that is a field without records, with their titles as names."""
     names = [name.removesuffix("_analysis") for name, v in data.variables.items() if name.endswith("_analysis")]
     names = [name for name in names if f"{name}_background" in data.variables and data[f"{name}_analysis"].ndim == 2]
     if not names:
@@ -92,7 +90,7 @@ def box_aspect(field_map: FieldMap) -> float:
 
 
 def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None:
-    """The maps side by side, all with the same colours; the last one also shows the observations."""
+    """Draw the maps side by side, all with the same colours, and the observations on the last one."""
     limit = float(np.percentile(np.abs(field_maps[0].values.compressed()), 99.8)) or 1.0
     limit = max(limit, *(0.5 * float(abs(each.values).max()) for each in field_maps))
     label = field_maps[0].long_name.partition(", ")[0]
@@ -107,9 +105,11 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
         panel.xaxis.set_major_locator(MaxNLocator(3, steps=TICK_STEPS))
     axes[0].set_ylabel(f"{y_name} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
-    # dots: observed sea levels; triangles: other quantities
-    for is_selected, marker, size in (quantity == 0, ".", 1.5), (quantity > 0, "^", 14):
+    x, y = wrap_to_domain(field_maps[-1], *to_picture_positions(data, x, y))
+    # dots, smaller if there are many: observed sea levels; triangles: other quantities
+    for is_selected, marker in (quantity == 0, "."), (quantity > 0, "^"):
         positions = np.unique(np.stack([x[is_selected], y[is_selected]], axis=1), axis=0) / scale
+        size = 14 if marker == "^" else min(60, max(1.5, 3000 / max(1, len(positions))))
         axes[-1].scatter(*positions.T, s=size, marker=marker, color=style.DARK_GREY, linewidths=0, alpha=0.6)
     extend = "both" if any(each.values.min() < 0 for each in field_maps[:2]) else "max"
     colorbar = figure.colorbar(image, ax=list(axes), extend=extend, pad=0.01, aspect=24, shrink=0.8)
@@ -117,7 +117,7 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
 
 
 def draw_costs(panel, data: netCDF4.Dataset) -> None:
-    """The cost and its parts after each outer iteration; a line marks half the number of observations."""
+    """Draw the cost and its parts after each outer iteration; a dotted line marks half the number of observations."""
     iteration = np.arange(len(data.dimensions["iteration"]))
     for name, (colour, label) in COST_CURVES.items():
         values = np.asarray(data[f"iteration_{name}"][:])
@@ -129,7 +129,7 @@ def draw_costs(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_cycles(panel, data: netCDF4.Dataset) -> None:
-    """The misfit before and after each analysis, and the misfit expected before it from the spread of the members."""
+    """Draw the misfit before and after each analysis, and the one expected before it from the members' spread."""
     for name, (colour, label) in MISFIT_CURVES.items():
         panel.plot(data["cycle_day"][:], data[f"cycle_{name}"][:], "o-", ms=3, lw=1.2, color=colour, label=label)
     panel.axhline(1, color=style.MID_GREY, lw=0.8, ls=":")
@@ -138,17 +138,18 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
-    """Errors over time of the runs from first guess and analysis, and spread of members; the window is shaded."""
+    """Draw errors over time of the runs from first guess and analysis, and spread of members; shade the window."""
     time, has_spread = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
-    unit_seconds, unit = time_unit(DAY * float(time[-1]))
-    day = DAY / unit_seconds
-    for run, (colour, run_label) in (ERROR_CURVES | SPREAD_CURVE if has_spread else ERROR_CURVES).items():
+    unit_seconds, unit = time_unit(DAY_SECONDS * float(time[-1]))
+    units_per_day = DAY_SECONDS / unit_seconds
+    for estimate, (colour, estimate_label) in (ERROR_CURVES | SPREAD_CURVE if has_spread else ERROR_CURVES).items():
         for region, line_style in REGION_LINE_STYLES.items():
-            values = np.ma.filled(data[f"{name}_error_{run}_{region}"][:], np.nan)
-            panel.plot(day * time[:], values, color=colour, ls=line_style, lw=1.4, label=f"{run_label}, {region}")
-    panel.axvspan(0, day * float(time.end_of_window), color="0.93", zorder=0, lw=0)
+            values = np.ma.filled(data[f"{name}_error_{estimate}_{region}"][:], np.nan)
+            label = f"{estimate_label}, {region}"
+            panel.plot(units_per_day * time[:], values, color=colour, ls=line_style, lw=1.4, label=label)
+    panel.axvspan(0, units_per_day * float(time.end_of_window), color="0.93", zorder=0, lw=0)
     curve = data[f"{name}_error_analysis_everywhere"]
-    label = style.axis_label(curve.long_name.partition(" of the run")[0], curve.units)
-    panel.set(xlabel=f"{unit.capitalize()} (window shaded)", ylabel=wrap_title(label, CURVES_HEIGHT_INCHES))
-    panel.set_xlim(0, day * float(time[-1]))
+    axis_label = style.axis_label(curve.long_name.partition(" of the run")[0], curve.units)
+    panel.set(xlabel=f"{unit.capitalize()} (window shaded)", ylabel=wrap_title(axis_label, CURVES_HEIGHT_INCHES))
+    panel.set_xlim(0, units_per_day * float(time[-1]))
     panel.set_ylim(bottom=0)

@@ -53,10 +53,10 @@ def make_barrier_layers(data: netCDF4.Dataset) -> list:
     if field_map.is_drawn_as_line:
         return []
 
-    def draw(maps):
+    def draw(map_axes):
         options: dict[str, Any] = {"colors": style.BARRIER_COLOUR, "linewidths": 1.4, "capstyle": "round"}
-        for axes_of_map in maps:
-            axes_of_map.add_collection(LineCollection([*barrier_segments(data, field_map)], **options), autolim=False)
+        for each in map_axes:
+            each.add_collection(LineCollection([*barrier_segments(data, field_map)], **options), autolim=False)
         return lambda record: None
 
     return [(BARRIER_LABEL, draw)]

@@ -23,8 +23,8 @@ from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
-#: Time series that are not sums over the domain: extremes, the time step and flooding.
-SERIES_WITHOUT_SUMS = ("max_speed", "min_h", "cfl", "time_step", *DRYING_DIAGNOSTICS)
+#: Time series that are not integrals of conserved quantities over the domain: extremes, the time step and flooding.
+NON_INTEGRAL_SERIES = ("max_speed", "min_h", "cfl", "time_step", *DRYING_DIAGNOSTICS)
 
 
 class PlotError(ValueError):
@@ -34,7 +34,10 @@ class PlotError(ValueError):
 
 
 def find_data_file(path, *names: str) -> Path:
-    """The file or store at `path`; in a run folder the first of `names` that exists, by default the file of records."""
+    """The file or store at `path`; in a run folder the first of `names` that exists, by default the file of records.
+
+    PlotError: there is none.
+    """
     path, names = Path(path), names or (*SNAPSHOT_FILES, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
@@ -51,14 +54,17 @@ def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with` statement; it is repaired first if its writer was killed.
 
     Another process first examines the file and verifies everything except the values of fields, which `read_verified`
-    verifies when they are read.
+    verifies when they are read. FilesError: the file is damaged.
     """
     warn_about(path, *guard.examine_files([partial_examination(path)]))
     return open_netcdf_or_zarr(path)
 
 
 def warn_about(path, facts: dict) -> None:
-    """Log a warning if the examination of a file, whose result is `facts`, found something doubtful."""
+    """Log a warning if the examination of a file, whose result is `facts`, found that another program rewrote it.
+
+    FilesError: the file cannot be used.
+    """
     if warning := guard.warning_for(path, facts):
         log.warning("%s", warning)
 
@@ -112,14 +118,14 @@ def tracer_names(data: netCDF4.Dataset) -> list[str]:
 
 
 def field_names(data: netCDF4.Dataset) -> list[str]:
-    """The variables on the grid: those whose last two dimensions are y and x."""
+    """The names of the variables on the grid, whose last two dimensions are y and x."""
     variables = data.variables.items()
     last_axes = {name: tuple(axis[:2] for axis in variable.dimensions[-2:]) for name, variable in variables}
     return [name for name, axes in last_axes.items() if axes == ("y_", "x_")]
 
 
 def find_field(data: netCDF4.Dataset, name: str, derived_names: Sequence[str] = ()) -> netCDF4.Variable:
-    """The field `name` of a file; the error message may also suggest fields among `derived_names`."""
+    """The field `name` of a file. PlotError: there is none; the message may also suggest some of `derived_names`."""
     names = field_names(data)
     if name not in names:
         raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *derived_names])}')
@@ -132,19 +138,22 @@ def record_times(data: netCDF4.Dataset) -> np.ndarray:
 
 
 def integral_names(data: netCDF4.Dataset) -> list[str]:
-    """The series of sums over the domain, such as mass and energy, in the order of the file."""
+    """The names of the series of integrals over the domain, such as mass and energy, in the order of the file."""
     excluded = ("time", "step", *absolute_series_names(data))
     series_names = [name for name, variable in data.variables.items() if variable.dimensions == ("time",)]
     return [name for name in series_names if name not in excluded]
 
 
 def absolute_series_names(data: netCDF4.Dataset) -> list[str]:
-    """The series drawn as they are, not as relative changes: all that are not sums, and inflows at open boundaries."""
-    return [name for name in data.variables if name in SERIES_WITHOUT_SUMS or name.startswith(INFLOW_PREFIX)]
+    """The names of the series that are never drawn as relative changes: NON_INTEGRAL_SERIES and boundary inflows."""
+    return [name for name in data.variables if name in NON_INTEGRAL_SERIES or name.startswith(INFLOW_PREFIX)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
-    """The index of a record: `record`, counted from the last if negative, or the record nearest to `time` (s)."""
+    """The index of a record: `record`, counted from the last if negative, or that of the record nearest to `time` (s).
+
+    PlotError: there is no such record.
+    """
     times = record_times(data)
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
@@ -162,7 +171,7 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def find_member_index(data: netCDF4.Dataset, member: int | None) -> int:
-    """The index of a member among the members of an ensemble whose fields are in the file; 0 for None."""
+    """The index of a member among those whose fields are in the file; 0 for None. PlotError: it is not among them."""
     if member is None:
         return 0
     members = data["member"][:].tolist() if "member" in data.variables else []
@@ -180,7 +189,7 @@ def member_label(data: netCDF4.Dataset, member: int | None) -> str:
 def read_field(
     data: netCDF4.Dataset, name: str, record: int, member: int | None, constituent_index: int = 0
 ) -> np.ma.MaskedArray:
-    """The verified values [y, x] of a field in the file, of one member or of one constituent of the tide."""
+    """The verified values [y, x] of a field in one record, for one member or one constituent of the tide."""
     member_index, values = find_member_index(data, member), read_verified(data, name, record)
     return values if values.ndim == 2 else values[member_index if "member" in data.variables else constituent_index]
 

@@ -52,7 +52,7 @@ def can_derive(data: netCDF4.Dataset) -> bool:
 
 
 def available_fields(data: netCDF4.Dataset) -> set[str]:
-    """The fields in the file of a run, and the thickness if it follows from sea level and depth."""
+    """The names of the fields in the file of a run, and of the thickness if it follows from sea level and depth."""
     names = set(field_names(data))
     return names | ({"h"} if "eta" in names else set())
 
@@ -174,7 +174,7 @@ def find_location(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
 
 
 def analytic_map(data: netCDF4.Dataset, name: str, record: int) -> FieldMap:
-    """The analytic solution of a field: see `analytic_solutions.analytic_field`."""
+    """The analytic solution of a field (`analytic_solutions.analytic_field`); long name and units are placeholders."""
     location, sgrid_location = find_location(data, name)
     return make_map(data, name, name, "1", analytic_field(data, name, location, record), *sgrid_location)
 

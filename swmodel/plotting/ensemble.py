@@ -39,8 +39,8 @@ def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour
     for axes, field_map, field_style in zip(maps_figure.subplots(1, 2, sharey=True), maps, field_styles, strict=True):
         add_map(axes, field_map, field_style, MAP_WIDTH_INCHES)
         axes.label_outer()
-    run, members = run_name(data), f"{len(data.dimensions['realization'])} members"
-    caption = ", ".join(filter(None, (run, members, make_title_formatter(data)(record).removeprefix(f"{run}, "))))
+    name, count_text = run_name(data), f"{len(data.dimensions['realization'])} members"
+    caption = ", ".join(filter(None, (name, count_text, make_title_formatter(data)(record).removeprefix(f"{name}, "))))
     write_caption(figure, [caption])
     left, right = curves_figure.subplots(1, 2)
     unit_seconds, unit = time_unit(float(times[-1]))
@@ -54,7 +54,7 @@ def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour
 
 
 def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
-    """The energy [time, member]: thin lines for the members, thick lines for member 0 (the control) and the mean."""
+    """Draw the energy [time, member]: thin lines for members, thick ones for member 0 (the control) and the mean."""
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
     values, marker = values * 10.0**-exponent, "." if times.size == 1 else ""
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
@@ -68,7 +68,7 @@ def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
 
 
 def draw_spread(axes, times: np.ndarray, spread, long_name: str) -> None:
-    """The rms of the spread over the domain, from the variable `spread` [time]."""
+    """Draw the rms over the domain of a field's spread, from the variable `spread` [time] of the file."""
     values = np.ma.filled(spread[:], np.nan)
     exponent = style.power_of_ten(float(np.nanmax(values)))
     axes.plot(times, values * 10.0**-exponent, color=MEAN_COLOUR, lw=1.2, marker="." if times.size == 1 else "")

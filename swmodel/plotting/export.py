@@ -155,7 +155,7 @@ def reference_system(field: FieldMap, crs: str):
 
 
 def transform_of(field: FieldMap):
-    """The affine transform of a raster whose first row is the northernmost, its first column the westernmost.
+    """The affine transform of a raster whose first row is the northernmost, and whose first column is the westernmost.
 
     Longitudes are shifted by multiples of 360 degrees so that the middle of the domain lies in -180 to 180.
     """
@@ -169,7 +169,7 @@ def transform_of(field: FieldMap):
 
 
 def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
-    """Write maps of the same grid as the bands of a cloud-optimised GeoTIFF; on land the value is nodata."""
+    """Write maps of the same grid as the bands of a cloud-optimised GeoTIFF; masked points are nodata, NaN."""
     require_package(f"{target}: a GeoTIFF", "rasterio")
     import rasterio.io
     import rasterio.shutil
@@ -200,8 +200,8 @@ def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str
     import rasterio.warp
     import shapely
 
-    rows = is_flooded[::-1].astype(np.uint8)
-    shapes = rasterio.features.shapes(rows, mask=rows > 0, transform=transform_of(field))
+    raster = is_flooded[::-1].astype(np.uint8)
+    shapes = rasterio.features.shapes(raster, mask=raster > 0, transform=transform_of(field))
     system, polygons = reference_system(field, crs), [shape for shape, _ in shapes]
     if target.suffix.lower() in GEOGRAPHIC_FORMATS:
         polygons = [rasterio.warp.transform_geom(system, projection.GEOGRAPHIC_CRS, shape) for shape in polygons]

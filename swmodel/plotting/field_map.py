@@ -37,7 +37,7 @@ class FieldMap:
         crs: the projected coordinate reference system of positions in m; "": there is none.
         outside_grid: true at points [y, x] beyond the grid; None: there are no such points.
         analytic: the analytic solution at the points of `values`; None: there is none, or it is not drawn.
-        ground: the map of the heights of the ground at centres, m, masked where there is water; None: no ground floods.
+        ground: the map of the heights of the ground at centres, m, masked where there is water; None: it is not drawn.
     """
 
     name: str

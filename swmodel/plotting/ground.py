@@ -58,7 +58,7 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
 def is_hidden_by_ground(name: str) -> bool:
     """Whether dry ground hides a field.
 
-    It does not hide wind and air pressure, largest values and arrivals, and the fraction of time that a cell is wet.
+    It hides neither forcing, such as wind, nor largest values and arrivals, nor the time fraction that a cell is wet.
     """
     return not (name.endswith(WHOLE_RUN_SUFFIXES) or name in (*FORCING, WET_FRACTION_FIELD))
 
@@ -95,7 +95,7 @@ def max_floodable_height(ground: FieldMap) -> float:
 
 
 def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
-    """The caption, at most one line, for the colours of the ground that maps show, or with `any_record` may show."""
+    """The caption, at most one line, for the colours of the ground that maps show or, with `any_record`, may show."""
     shown = [(field, field.ground) for field in maps if field.ground and not field.is_drawn_as_line]
     heights = np.concatenate([np.empty(0), *(visible_ground_heights(*each, any_record) for each in shown)])
     parts = ["green below 0 m"] * bool((heights < 0).any())

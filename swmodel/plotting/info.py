@@ -62,7 +62,7 @@ def describe_results(path) -> str:
 
 
 def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:
-    """{restart file: facts about it}; one process examines these and all other files that will be read."""
+    """{restart file: facts about it}; one other process examines these and all files that will be read."""
     files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
     restarts = list_restart_files(path)
     facts_of_files = guard.examine_files([*map(partial_examination, files), *map(restart_examination, restarts)])
@@ -155,8 +155,8 @@ def config_facts(config: dict) -> LabelledTexts:
 def record_facts(data: netCDF4.Dataset) -> LabelledTexts:
     """How many members an ensemble has, and which have fields; how many records there are, and their times."""
     if "realization" in data.dimensions:
-        count, with_fields = len(data.dimensions["realization"]), ", ".join(map(str, data["member"][:]))
-        yield "members", f"{count}, with fields of {with_fields}; seed {data.seed}"
+        n_members, with_fields = len(data.dimensions["realization"]), ", ".join(map(str, data["member"][:]))
+        yield "members", f"{n_members}, with fields of {with_fields}; seed {data.seed}"
     times = record_times(data)
     if times.size == 0:
         yield "records", "none"

@@ -13,7 +13,7 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOT_FILES
+from ..files.run_folder import ANALYSIS, ASSIMILATION_FIGURE, ENSEMBLE, SENSITIVITY, SNAPSHOT_FILES
 from . import assimilation, ensemble, spectra_figure, style
 from .dataset import PlotError, find_data_file, find_field, find_record, open_data, read_field, record_times
 from .derived import choose_fields, has_records, read_displayed_field
@@ -70,7 +70,7 @@ def plot(
     file = find_data_file(path, *DRAWABLE_FILES)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         is_summary = fields is None and assimilation.is_analysis(data)
-        target = file.with_name(assimilation.FIGURE_FILE) if is_summary else default_output(file, fields, member=member)
+        target = file.with_name(ASSIMILATION_FIGURE) if is_summary else default_output(file, fields, member=member)
         return save_figure(make_figure(data, fields, record, time, member, colour_range, overlays), output or target)
 
 
@@ -98,7 +98,7 @@ def make_figure(
 
 
 def draw_results(file) -> None:
-    """Draw the picture of a file next to it, like `plot`; a failure is only logged, because the results are there."""
+    """Draw the picture of a file next to it, like `plot`; a failure is only logged, because the results are written."""
     try:
         plot(file)
     except Exception as error:
@@ -173,13 +173,13 @@ def draw_sensitivities(data: netCDF4.Dataset, names, colour_range: ColourRange, 
 
 
 def draw_harmonics(data: netCDF4.Dataset, names, colour_range: ColourRange, overlays: Overlays) -> Figure:
-    """The figure of fields in a file of harmonic constants, by default the first amplitude; a panel per constituent."""
+    """The figure of fields in a file of harmonic constants, by default the first amplitude: a panel per constituent."""
     if overlays != NO_OVERLAYS:
         raise PlotError("maps of harmonic constants show cophase lines and no arrows, contours or tracks")
     names = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
     pairs = [pair for name in names for pair in read_maps_with_phases(data, name)]
-    days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
-    caption_lines = [f"{run_name(data)}, {days}".removeprefix(", ")]
+    days_text = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
+    caption_lines = [f"{run_name(data)}, {days_text}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
         caption_lines.append(f"lines: Greenwich phase lag, every {COPHASE_INTERVAL_DEGREES}°; thick: 0°")
     figure = draw_maps(data, [amplitude for amplitude, _ in pairs], caption_lines, colour_range=colour_range)
@@ -218,15 +218,15 @@ def draw_cophase_lines(axes, phase: FieldMap) -> None:
 
 
 def plot_grid(file) -> Path:
-    """Draw the depth in a file of `swmodel grid`, with a mark on each closed cell, into a picture next to it."""
+    """Draw the depth in a file of `swmodel grid` into a picture next to it; marks on a map show the closed cells."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)
         rows, columns = np.nonzero(np.ma.filled(closed, 0))
         places = to_picture_positions(data, data["x_c"][:][columns], data["y_c"][:][rows])
         x, y = (each / depth.axis_unit[0] for each in wrap_to_domain(depth, *places))
-        mark = "" if depth.is_drawn_as_line else "red: "
-        closed_cells_text = f"; {mark}{rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
+        colour = "" if depth.is_drawn_as_line else "red: "
+        closed_cells_text = f"; {colour}{rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = draw_maps(data, [depth], [f"{file.name}{closed_cells_text}"])
         if not depth.is_drawn_as_line:
             figure.axes[0].scatter(x, y, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)

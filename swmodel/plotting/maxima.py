@@ -33,8 +33,8 @@ MAX_THICKNESS_FIELD = f"h{MAXIMUM_SUFFIX}"
 N_TRACK_POINTS = 200
 #: Smallest distance between the labels of lines, in map widths; labels keep half of this distance from the edges.
 MIN_LABEL_DISTANCE = 0.05
-#: Possible intervals between isochrones, s; the first that gives at most MAX_ISOCHRONES lines is used.
-ISOCHRONE_STEPS_SECONDS = 60.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 432000.0
+#: Possible intervals between isochrones, s; the first with at most MAX_ISOCHRONES lines is used, or else the last.
+ISOCHRONE_INTERVALS_SECONDS = 60.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 432000.0
 MAX_ISOCHRONES = 16
 
 
@@ -46,7 +46,7 @@ def plot_maxima(
     colour_range: ColourRange = RECORD_RANGE,
     overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
-    """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
+    """Draw the largest values of a run up to a record, with isochrones of the arrival of a wave if the run has them.
 
     Args:
         path: run folder, or its output.nc.
@@ -77,9 +77,9 @@ def draw_maxima(
     field_styles = [style.make_styles(data, [each], [record], None, colour_range)[0] for each in maps]
     arrival = read_map(data, arrival_names[0], record) if maximum_names and arrival_names else None
     if arrival:
-        levels, (unit_seconds, unit), step = isochrone_levels(arrival)
-        interval = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
-        caption.append(f"lines: {arrival.long_name}, every {interval}")
+        levels, (unit_seconds, unit), interval = isochrone_levels(arrival)
+        interval_text = f"{interval:g} {unit}" if interval > 1 else unit.removesuffix("s")
+        caption.append(f"lines: {arrival.long_name}, every {interval_text}")
     layers = overlays.make_layers(data, None, [record])
     figure, _ = draw_panels(maps, field_styles, [*caption, *(legend for legend, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
@@ -135,16 +135,16 @@ def label_contours(axes, contours) -> None:
 
 
 def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], float]:
-    """The times of isochrones before the latest arrival, their unit (seconds in it, name), and their interval."""
+    """The times of isochrones before the latest arrival, their unit (seconds in it, name), and their interval in it."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
-    steps = (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES)
-    step = next(steps, ISOCHRONE_STEPS_SECONDS[-1])
-    unit = time_unit(step)
-    return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
+    suitable = (each for each in ISOCHRONE_INTERVALS_SECONDS if latest / each <= MAX_ISOCHRONES)
+    interval = next(suitable, ISOCHRONE_INTERVALS_SECONDS[-1])
+    unit = time_unit(interval)
+    return np.arange(interval, latest, interval) / unit[0], unit, interval / unit[0]
 
 
 def mark_stations(axes, data: netCDF4.Dataset, field_map: FieldMap) -> None:
-    """Draw a mark and the name of each gauge of the run on a map, at most MAX_PANELS."""
+    """Draw a mark and the name of each of the first MAX_PANELS gauges of the run on a map."""
     scale, _ = field_map.axis_unit
     for station in read_configuration(data).get("output", {}).get("stations", [])[:MAX_PANELS]:
         if "lon" in station:
@@ -169,8 +169,10 @@ def mark_track(axes, data: netCDF4.Dataset, field_map: FieldMap, record: int) ->
     x, y = positions_of_lon_lat(field_map, *track) if has_lon_lat(config.grid) else track
     x, y = x / field_map.axis_unit[0], y / field_map.axis_unit[0]
     options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
-    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **options)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    crossings = np.flatnonzero(np.abs(np.diff(x[:-1])) > (right - left) / 2) + 1  # of a periodic boundary
+    line = (np.insert(each[:-1], crossings, np.nan) for each in (x, y))
+    axes.plot(*line, linewidth=1.2, linestyle=(0, (4, 2)), **options)
     if left <= x[-1] <= right and low <= y[-1] <= high:
         options |= {"marker": "o", "markersize": 6, "fillstyle": "none", "markeredgewidth": 1.5, "clip_on": False}
         axes.plot(x[-1:], y[-1:], **options)

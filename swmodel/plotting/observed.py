@@ -29,7 +29,7 @@ def read_observed(
     """{number of the panel: ComparedSeries} for files of observations.
 
     Args:
-        indices: indices in the file of the gauges, one for each panel.
+        indices: indices of the gauges in the file, one for each panel.
         values: sea level of the run, m, [time, panel].
         observed_files: "NAME=FILE", or "FILE" if there is only one panel.
     """
@@ -44,6 +44,8 @@ def read_observed(
                 f'"{text}" names no gauge of the picture; write NAME=FILE, with NAME one of {", ".join(names)}'
             )
         number = names.index(name)
+        if number in comparisons:
+            raise PlotError(f'"{text}" is the second file for the gauge {name}; give one')
         comparisons[number] = compare_series(data, read_gauge_series(path), values[:, number], path)
     return comparisons
 
@@ -70,6 +72,6 @@ def compare_series(data: netCDF4.Dataset, series: GaugeSeries, values: np.ndarra
     shift = differences.mean() if series.has_own_datum else 0.0
     shift_text = f", shifted by {shift:.4g} m" if series.has_own_datum else ""
     rms = np.sqrt(((differences - shift) ** 2).mean())
-    title_suffix = f"; observed (dots, {series.layout}{shift_text}): rms of difference {rms:.2g} m"
+    title_suffix = f"; observed (dots, {series.format_name}{shift_text}): rms of difference {rms:.2g} m"
     times = np.interp(observed_times[is_compared], seconds, date2num(axis) if isinstance(axis[0], datetime) else axis)
     return ComparedSeries(times, series.level[is_compared] + shift, title_suffix)

@@ -87,10 +87,10 @@ def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> 
 
     Returns a function that shows another record.
     """
-    maps = [axes for axes in figure.axes if axes.images]
-    if layers and not maps:
+    map_axes = [axes for axes in figure.axes if axes.images]
+    if layers and not map_axes:
         raise PlotError("arrows, contours and tracks are drawn over maps, but this channel is drawn as a line")
-    updates = [draw(maps) for _, draw in layers]
+    updates = [draw(map_axes) for _, draw in layers]
 
     def update(record: int) -> None:
         for update_layer in updates:
@@ -115,7 +115,9 @@ def read_vectors(
 def make_arrows(
     data: netCDF4.Dataset, kind: ArrowKind, member: int | None, records: Sequence[int], key_line: int
 ) -> OverlayLayer:
-    """Arrows at the centres of every n-th row and column; none below MIN_SPEED_FRACTION of the strong speed.
+    """Arrows at cell centres in every n-th row and column; none below MIN_SPEED_FRACTION of the strong speed.
+
+    The line for the caption is blank, because the key of the arrows stands there.
 
     Args:
         records: the records from which the strong speed is chosen; its arrows have the length ARROW_LENGTH.
@@ -123,27 +125,28 @@ def make_arrows(
     """
     strong_speed = max(choose_strong_speed(read_vectors(data, kind, each, member)[2].values) for each in records)
 
-    def draw(maps: Sequence) -> Callable[[int], None]:
-        field = read_vectors(data, kind, 0, member)[2]
-        max_cells, (x, y) = max(field.values.shape), field.axis_positions
-        stride = max(1, round(min(max_cells / ARROWS_ON_LONG_SIDE, min(field.values.shape) / MIN_ARROWS_ON_SHORT_SIDE)))
+    def draw(map_axes: Sequence) -> Callable[[int], None]:
+        speed_map = read_vectors(data, kind, 0, member)[2]
+        (min_cells, max_cells), (x, y) = sorted(speed_map.values.shape), speed_map.axis_positions
+        stride = max(1, round(min(max_cells / ARROWS_ON_LONG_SIDE, min_cells / MIN_ARROWS_ON_SHORT_SIDE)))
         subset = slice(stride // 2, None, stride)
-        figure = maps[0].figure
-        sides = maps[0].get_window_extent().size / figure.dpi
-        per_inch = strong_speed * max_cells / (ARROW_LENGTH * stride * max(sides))
-        quiver_options = {"angles": "uv" if field.is_geographic else "xy", "scale_units": "inches", "scale": per_inch}
+        figure = map_axes[0].figure
+        panel_inches = map_axes[0].get_window_extent().size / figure.dpi
+        speed_per_inch = strong_speed * max_cells / (ARROW_LENGTH * stride * max(panel_inches))
+        quiver_options = {"scale_units": "inches", "scale": speed_per_inch}
+        quiver_options |= {"angles": "uv" if speed_map.is_geographic else "xy"}
         quiver_options |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
         quiver_options |= {"color": kind.colour, "path_effects": style.WHITE_OUTLINE}
-        zeros = np.zeros_like(field.values[subset, subset])
-        quivers = [axes.quiver(x[subset], y[subset], zeros, zeros, **quiver_options) for axes in maps]
+        zeros = np.zeros_like(speed_map.values[subset, subset])
+        quivers = [axes.quiver(x[subset], y[subset], zeros, zeros, **quiver_options) for axes in map_axes]
         key_speed = round_down_to_one_two_five(strong_speed)
         width, height = figure.get_size_inches()
-        key_x = CAPTION_STYLE["x"] + key_speed / per_inch / width
+        key_x = CAPTION_STYLE["x"] + key_speed / speed_per_inch / width
         key_y = (figure.texts[0].get_window_extent().y0 / figure.dpi + CAPTION_LINE_INCHES * (key_line + 0.5)) / height
         key_options = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION_STYLE["color"]}
         key_options |= {"fontproperties": {"size": CAPTION_STYLE["fontsize"]}}
-        key_label = f"{kind.label} of {key_speed:g} {style.format_units(field.units)}"
-        maps[0].quiverkey(quivers[0], key_x, key_y, key_speed, key_label, **key_options)
+        key_label = f"{kind.label} of {key_speed:g} {style.format_units(speed_map.units)}"
+        map_axes[0].quiverkey(quivers[0], key_x, key_y, key_speed, key_label, **key_options)
 
         def update(record: int) -> None:
             u, v, speed = (each.values[subset, subset] for each in read_vectors(data, kind, record, member))
@@ -173,7 +176,7 @@ def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_st
     levels = MaxNLocator(MAX_CONTOURS, steps=TICK_STEPS).tick_values(*field_style.limits)
     dashes_text = "; dashed below zero" if levels[0] < 0 else ""
 
-    def draw(maps: Sequence) -> Callable[[int], None]:
+    def draw(map_axes: Sequence) -> Callable[[int], None]:
         contours: list = []
 
         def update(record: int) -> None:
@@ -185,7 +188,7 @@ def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_st
                 return
             levels_inside = levels[(levels > values.min()) & (levels < values.max())]
             options = {"colors": style.DARK_GREY, "linewidths": np.where(levels_inside == 0, 1.1, 0.6)}
-            for axes in maps if levels_inside.size else ():
+            for axes in map_axes if levels_inside.size else ():
                 contours.append(axes.contour(*field.axis_positions, values, levels_inside, **options))
                 contours[-1].set_path_effects(style.WHITE_OUTLINE)
 

@@ -35,7 +35,7 @@ LETTERS_PER_INCH = 14
 #: Leading digits of the distance between ticks, usually and on axes that span WIDE_MAP_DEGREES or more.
 TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
-#: Largest number of coast lines in one interrupted line, because matplotlib is much slower with separate lines.
+#: Largest number of coast lines in one interrupted line, which matplotlib draws much faster than separate lines.
 MAX_LINES_PER_SEGMENT = 10_000
 
 #: A function that replaces the map in a panel by another with its style.

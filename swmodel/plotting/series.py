@@ -20,7 +20,7 @@ from ..files.run_folder import DIAGNOSTICS, SECTIONS, STATIONS
 from ..ocean.table import INFLOW_PREFIX
 from . import style
 from .dataset import (
-    SERIES_WITHOUT_SUMS,
+    NON_INTEGRAL_SERIES,
     PlotError,
     absolute_series_names,
     find_data_file,
@@ -57,7 +57,7 @@ def plot_diagnostics(path, output=None) -> Path:
         rows = zip_longest(integral_names(data), absolute_series_names(data))  # left and right column
         names = [name for row in rows for name in row if name]
         if not names or record_times(data).size == 0:
-            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(SERIES_WITHOUT_SUMS)}")
+            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(NON_INTEGRAL_SERIES)}")
         figure = draw_curves(data, [domain_curve(data[name]) for name in names], run_name(data), columns=2)
         return save_figure(figure, output or file.with_suffix(".png"))
 
@@ -65,12 +65,12 @@ def plot_diagnostics(path, output=None) -> Path:
 def domain_curve(variable) -> Curve:
     """The curve of a series of the whole domain.
 
-    Sums are shown as relative changes since the start, unless a change is as large as the first value.
+    Integrals are shown as relative changes since the start, unless a change is as large as the first value.
     """
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name, units = getattr(variable, "long_name", variable.name.replace("_", " ")), getattr(variable, "units", "1")
-    is_sum = variable.name not in SERIES_WITHOUT_SUMS and not variable.name.startswith(INFLOW_PREFIX)
-    if is_sum and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
+    is_integral = variable.name not in NON_INTEGRAL_SERIES and not variable.name.startswith(INFLOW_PREFIX)
+    if is_integral and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
         values, units = (values - values[0]) / abs(values[0]), "1"
         long_name = f"relative change of {variable.name.replace('_', ' ')}"
     return scale_to_power_of_ten(values, long_name, units)
@@ -107,7 +107,7 @@ def plot_sections(path, output=None) -> Path:
 
 
 def plot_sites(
-    file: Path, dimension: str, field: str, output, sites: Sequence[str] = (), observed: Sequence[str] = ()
+    file: Path, dimension: str, field: str, output, site_names: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Path:
     """Write the figure of `draw_sites`; `dimension` is "station" or "section"."""
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
@@ -119,15 +119,15 @@ def plot_sites(
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
         if not len(data.dimensions["time"]):
             raise PlotError(f"{file} holds no value yet")
-        figure = draw_sites(data, dimension, field, sites, observed)
+        figure = draw_sites(data, dimension, field, site_names, observed)
         return save_figure(figure, output or default_output(file, field if field not in ("eta", "transport") else None))
 
 
 def draw_sites(
-    data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = (), observed: Sequence[str] = ()
+    data: netCDF4.Dataset, dimension: str, field: str, site_names: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Figure:
     """A figure with one panel for each gauge or section, titled with its name and position."""
-    indices, total = choose_sites(data, dimension, sites), len(data.dimensions[dimension])
+    indices, total = choose_sites(data, dimension, site_names), len(data.dimensions[dimension])
     hint = ": --station NAME draws others" if dimension == "station" else ""
     count_text = f"{len(indices)} of {total} {dimension}s{hint}" if len(indices) < total else ""
     caption = ", ".join(filter(None, (run_name(data), count_text)))
@@ -148,16 +148,16 @@ def draw_sites(
     return figure
 
 
-def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = ()) -> list[int]:
-    """The indices of the gauges or sections to draw: of the names in `sites`, or else of the first MAX_PANELS."""
+def choose_sites(data: netCDF4.Dataset, dimension: str, site_names: Sequence[str] = ()) -> list[int]:
+    """The indices of the gauges or sections to draw: those called `site_names`, or else the first MAX_PANELS."""
     index_by_name = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
-    for name in sites:
+    for name in site_names:
         if name not in index_by_name:
             names = list(index_by_name)[:MAX_PANELS]
             raise PlotError(f'no {dimension} "{name}" in {data.filepath()}; {suggest(name, names)}')
-    if len(sites) > MAX_PANELS:
-        raise PlotError(f"{len(sites)} {dimension}s are named; a picture shows {MAX_PANELS} at most")
-    return [index_by_name[name] for name in sites] or list(range(len(index_by_name)))[:MAX_PANELS]
+    if len(site_names) > MAX_PANELS:
+        raise PlotError(f"{len(site_names)} {dimension}s are named; a picture shows {MAX_PANELS} at most")
+    return [index_by_name[name] for name in site_names] or list(range(len(index_by_name)))[:MAX_PANELS]
 
 
 def read_sites(variable, indices: list[int]) -> tuple[np.ndarray, str, str]:
@@ -179,8 +179,8 @@ def site_titles(data: netCDF4.Dataset, dimension: str, indices: list[int]) -> li
 
 def format_depth(depth: float) -> str:
     """A depth in words; a negative one is the height of ground."""
-    size = f"{abs(depth):.0f}" if abs(depth) >= 10 else f"{abs(depth):.2g}"
-    return f"{size} m {'deep' if depth >= 0 else 'high'}"
+    metres = f"{abs(depth):.0f}" if abs(depth) >= 10 else f"{abs(depth):.2g}"
+    return f"{metres} m {'deep' if depth >= 0 else 'high'}"
 
 
 def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> list[str]:
@@ -190,8 +190,8 @@ def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> 
     pairs = [*zip(*(data[prefix + name][indices] for name in names), strict=True)]
     if is_geographic:
         return [f"{format_degrees(lon, 'EW')} {format_degrees(lat, 'NS')}" for lon, lat in pairs]
-    size, unit = length_unit(float(np.abs(pairs).max()))
-    return [f"x = {x / size:.6g} {unit}, y = {y / size:.6g} {unit}" for x, y in pairs]
+    scale, unit = length_unit(float(np.abs(pairs).max()))
+    return [f"x = {x / scale:.6g} {unit}, y = {y / scale:.6g} {unit}" for x, y in pairs]
 
 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:

@@ -108,7 +108,7 @@ def check_overwritable(target: Path) -> None:
 
 
 def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
-    """The quantities `names`, or all that the file allows; a PlotError if one cannot be computed, or none can."""
+    """The quantities `names`, or all that the file allows. PlotError: one of them cannot be computed, or none can."""
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, for which no spectra are computed")
     quantities = spectral_quantities_of([*State._fields, *tracer_names(data)])
@@ -130,15 +130,15 @@ def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
 def compute_record_spectra(
     data: netCDF4.Dataset, record: int, names: Sequence[str], budget: bool
 ) -> dict[str, np.ndarray]:
-    """{name of a spectrum: densities} of one record."""
+    """{name of a spectrum: densities} of one record, and with `budget` the changes of the densities."""
     from ..ocean.spectra import SpectralDomain, compute_spectra  # imports JAX
     from ..parallel.transport import connect
 
     config = read_configuration(data)
     grid, gravity = derived.read_grid_options(config), config["physics"]["gravity"]
-    sea = SpectralDomain(grid, connect("serial", (1, 1), grid.ny, grid.nx))
+    domain = SpectralDomain(grid, connect("serial", (1, 1), grid.ny, grid.nx))
     state, static, *rates = read_state_and_rates(data, record) if budget else read_state_with_tracers(data, record)
-    return compute_spectra([(state, static, (grid.ny, grid.nx))], gravity, sea, names, rates)
+    return compute_spectra([(state, static, (grid.ny, grid.nx))], gravity, domain, names, rates)
 
 
 def read_state_with_tracers(data: netCDF4.Dataset, record: int) -> tuple:

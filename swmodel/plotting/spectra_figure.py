@@ -24,7 +24,7 @@ COLOURS = (style.LINE_COLOUR, "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8f
 N_EARLIER_RECORDS = 4
 #: Largest number of decades shown below the largest value.
 MAX_DECADES = 9
-#: Densities below this fraction of the largest count as rounding errors; it is the square of 1e-14 for a field.
+#: Densities below this fraction of the largest count as rounding errors: the square of 1e-14, the error of a field.
 ROUNDING_FRACTION = 1e-28
 #: Slopes are drawn if the last wavenumber is at least this many times the wavenumber of the peak.
 MIN_WAVENUMBER_RATIO = 4
@@ -40,6 +40,7 @@ TRACER_SLOPES = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
 #: Writes labels at 2 and 5 times powers of ten, and none at other numbers.
 TWO_AND_FIVE_FORMATTER = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 LINE_LABELS = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
+#: {ending of the name of a spectrum: label of the directions of its waves}.
 DIRECTION_LABELS = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
 
 
@@ -77,7 +78,7 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
         if panel_names := [name for name in names if name in available]:
             yield partial(draw_densities, data, record, {name: line_label(name) for name in panel_names}, slopes)
         if "kinetic_energy" in panel_names:
-            directions = {f"kinetic_energy{along}": words for along, words in DIRECTION_LABELS.items()}
+            directions = {f"kinetic_energy{ending}": label for ending, label in DIRECTION_LABELS.items()}
             yield partial(draw_densities, data, record, directions, slopes)
     for name in sorted(available, key=lambda name: f"{name}_flux" not in data.variables):
         budget_names = [each for each in data.variables if each.startswith(f"{name}_by_")]
@@ -86,7 +87,7 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
             for term_name in term_names:
                 K, values = read_spectrum(data, term_name, record)
                 label = term_name.removeprefix(f"{name}_by_").replace("_", " ")
-                # The change is multiplied by the wavenumber in rad/m, so that areas above a logarithmic axis are gains.
+                # The change is multiplied by K in rad/m, so that areas below a curve on a logarithmic axis are changes.
                 curves.append((K, 1e-3 * K * values, label))
             yield partial(draw_budget, name, curves, "change of {}, times $K$")
         if f"{name}_flux" in data.variables:
@@ -100,7 +101,7 @@ def line_label(name: str) -> str:
 
 
 def read_spectrum(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
-    """Wavenumbers, rad/km, and values, from the smallest wavenumber above zero to its attribute `largest_whole`."""
+    """Wavenumbers, rad/km, and values, from the smallest wavenumber above zero to the attribute `largest_whole`."""
     wavenumber = data[data[name].dimensions[1]]
     K, values = (np.ma.filled(each, np.nan).astype(float) for each in (wavenumber[:], data[name][record]))
     is_shown = (K > 0) & (getattr(wavenumber, "largest_whole", np.inf) * (1 + 1e-9) >= K)

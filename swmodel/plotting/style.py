@@ -92,17 +92,17 @@ class NotebookFigure(Figure):
         return buffer.getvalue()
 
 
-def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
+def limits_by_kind(values: np.ma.MaskedArray) -> np.ndarray:
     """Suitable limits (low, high) of the colours for each kind of COLOURMAP_BY_KIND, then the extremes; [4, 2].
 
     Limits based on percentiles replace extremes that lie far beyond the other values.
     """
-    values = field.compressed() if field.count() else np.zeros(1)
-    minimum, maximum = values.min(), values.max()
-    percentiles = np.percentile(values, (CLIPPED_PERCENT, 100 - CLIPPED_PERCENT))
+    unmasked = values.compressed() if values.count() else np.zeros(1)
+    minimum, maximum = unmasked.min(), unmasked.max()
+    percentiles = np.percentile(unmasked, (CLIPPED_PERCENT, 100 - CLIPPED_PERCENT))
     low, high = percentiles if percentiles[0] < percentiles[1] else (minimum, maximum)
     extension = MAX_EXTENSION_FRACTION * (high - low)
-    max_usual_abs = np.percentile(np.abs(values), 100 - CLIPPED_PERCENT) or np.inf
+    max_usual_abs = np.percentile(np.abs(unmasked), 100 - CLIPPED_PERCENT) or np.inf
     symmetric_limit = min(max(-minimum, maximum), (1 + MAX_EXTENSION_FRACTION) * max_usual_abs)
     signed = -symmetric_limit, symmetric_limit
     positive = 0, min(maximum, (1 + MAX_EXTENSION_FRACTION) * high)
@@ -259,12 +259,13 @@ def field_kind(names: set[str], minimum: float, maximum: float) -> str:
     """The kind of fields, a key of COLOURMAP_BY_KIND, from the table of variables or else from their extremes."""
     variables = {name: VARIABLES.get(name) for name in names}
     if any(
-        name.startswith("d_") or name.endswith("_error") or (row and row.is_signed) for name, row in variables.items()
+        name.startswith("d_") or name.endswith("_error") or (variable and variable.is_signed)
+        for name, variable in variables.items()
     ):
         return "signed"
     if all(
-        name.endswith("_spread") or (row and row.min_value == 0 and not row.exclusive_min)
-        for name, row in variables.items()
+        name.endswith("_spread") or (variable and variable.min_value == 0 and not variable.is_min_exclusive)
+        for name, variable in variables.items()
     ):
         return "positive"
     return "signed" if minimum < 0 < maximum else "other"
@@ -284,7 +285,7 @@ def choose_colourmap(names: set[str], kind: str, low: float, high: float):
 
 
 def power_of_ten(size: float) -> int:
-    """The power of ten by which values of a size are divided for display; 0 for sizes from 0.01 to 10 000."""
+    """The power of ten by which values of a size are divided for display; 0 for sizes from 0.01 to below 10 000."""
     return 0 if size == 0 or 0.01 <= size < 1e4 else int(np.floor(np.log10(size)))
 
 

@@ -14,7 +14,7 @@ from ..files.run_folder import CONFIG
 from .dataset import read_configuration, record_times
 
 #: An hour, s. The dates of records at least an hour apart are written without seconds.
-HOUR = 3600.0
+HOUR_SECONDS = 3600.0
 
 
 def run_name(data: netCDF4.Dataset) -> str:
@@ -24,7 +24,7 @@ def run_name(data: netCDF4.Dataset) -> str:
 
 
 def make_title_formatter(data: netCDF4.Dataset) -> Callable[[int], str]:
-    """A function that writes the title of a record: "double_gyre, day 30", or "sea, 2012-03-31 00:00 (day 30)"."""
+    """A function that returns the title of a record: "double_gyre, day 30", or "sea, 2012-03-31 00:00 (day 30)"."""
     run, times, format_date = run_name(data), record_times(data), make_date_formatter(data)
     format_time = make_time_formatter(times)
 
@@ -44,12 +44,12 @@ def has_dates(data: netCDF4.Dataset) -> bool:
 
 
 def make_date_formatter(data: netCDF4.Dataset) -> Callable[[int], str] | None:
-    """A function that writes the date of a record, rounded to minutes or seconds; None if the file has no dates."""
+    """A function that returns the date of a record, rounded to minutes or seconds; None if the file has no dates."""
     if not has_dates(data):
         return None
     time, times = data["time"], np.round(record_times(data))
     units, calendar = time.units, getattr(time, "calendar", "standard")
-    in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
+    in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR_SECONDS
     step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
     return lambda record: num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
 
@@ -68,14 +68,14 @@ def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
 
 def time_unit(span: float) -> tuple[float, str]:
     """A suitable unit for a time axis of this length, s: the seconds in it, and its name."""
-    for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
-        if span >= size:
-            return size, name
+    for unit_seconds, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if span >= unit_seconds:
+            return unit_seconds, name
     return 1.0, "seconds"
 
 
 def make_time_formatter(times: np.ndarray) -> Callable[[float], str]:
-    """A function that writes model time (s) in a suitable unit for all `times`, such as "5 days", "1 hour"."""
+    """A function that returns model time (s) as text in a suitable unit for all `times`: "5 days", "1 hour"."""
     unit_seconds, unit = time_unit(float(np.nanmax(times)))
 
     def format_time(time: float) -> str:

@@ -27,7 +27,7 @@ def read_tracks(data: netCDF4.Dataset, field_map: FieldMap) -> tuple[np.ndarray,
 
     Returns:
         Times [k], s; positions [k, drifter, (x, y)] on the axes of a map, NaN after the end of a track; and a text with
-        the number of drifters.
+        the number of drifters. PlotError: the run has no drifters.
     """
     file = drifters_file(data)
     if not file.is_file():
@@ -44,18 +44,18 @@ def read_tracks(data: netCDF4.Dataset, field_map: FieldMap) -> tuple[np.ndarray,
 
 
 def make_track_layer(data: netCDF4.Dataset):
-    """The `overlays.OverlayLayer` of tracks up to a record, with a dot at the position of each drifter in it."""
+    """The `overlays.OverlayLayer` of tracks up to a record, with a dot at the position of each drifter at its time."""
     field_map, times_of_records = read_map(data, field_names(data)[0], 0), record_times(data)
     times, positions, count_text = read_tracks(data, field_map)
     west, east, south, north = np.array(field_map.domain) / field_map.axis_unit[0]
     map_size = np.array([east - west, north - south])
 
-    def draw(maps):
+    def draw(map_axes):
         options: dict[str, Any] = {"colors": style.DARK_GREY, "linewidths": 0.6, "path_effects": style.WHITE_OUTLINE}
-        lines = [axes.add_collection(LineCollection([], **options), autolim=False) for axes in maps]
+        lines = [axes.add_collection(LineCollection([], **options), autolim=False) for axes in map_axes]
         dots = [
             axes.plot([], [], ".", markersize=3, color=style.DARK_GREY, path_effects=style.WHITE_OUTLINE)[0]
-            for axes in maps
+            for axes in map_axes
         ]
 
         def update(record: int) -> None:

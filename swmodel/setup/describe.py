@@ -47,7 +47,7 @@ def format_extent(grid) -> str:
     if is_spherical(grid):
         return f"{x.describe_extent()}, {y.describe_extent()}"
     extent = f", {x.describe_extent()}, {y.describe_extent()} in {grid.crs}" if grid.crs else ""
-    return f"{x.cells * x.spacing / 1e3:.6g} by {y.cells * y.spacing / 1e3:.6g} km{extent}"
+    return f"{x.n_cells * x.spacing / 1e3:.6g} by {y.n_cells * y.spacing / 1e3:.6g} km{extent}"
 
 
 def fields_to_describe(setup: Setup) -> list[str]:

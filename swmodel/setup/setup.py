@@ -18,7 +18,7 @@ from ..ocean.patch import Patch, east, north
 from ..ocean.records import CORRECTION_SUFFIX
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
-from ..ocean.terms import TERM_OF, TERMS, Term
+from ..ocean.terms import TERM_OF_COEFFICIENT, TERMS, Term
 from ..ocean.terms.tracer import tracer_terms
 from ..ocean.timestep import ForwardBackward, Method, method_of
 from . import fields
@@ -40,7 +40,7 @@ class Setup:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the grid, (ny, nx)."""
+        """Numbers of rows and columns of the grid, (ny, nx)."""
         return self.config.grid.ny, self.config.grid.nx
 
     @property
@@ -66,7 +66,7 @@ class Setup:
         return self.config.python._parameters
 
     def with_config(self, config: Config) -> Setup:
-        """The Setup of another configuration with the same terms, such as the resolved one."""
+        """The Setup of another configuration with the same terms, such as the resolved configuration."""
         return replace(self, config=config)
 
     def scheme_with_coefficients(self, coefficients) -> Scheme:
@@ -75,9 +75,10 @@ class Setup:
         UsageError: one of them is not a coefficient of a term, or has no effect in this run.
         """
         coefficient_of = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
-        if unknown := [name for name in coefficient_of if coefficient_of[name] not in TERM_OF]:
-            raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
-        term_names = {name: TERM_OF[coefficient] for name, coefficient in coefficient_of.items()}
+        if unknown := [name for name in coefficient_of if coefficient_of[name] not in TERM_OF_COEFFICIENT]:
+            known = ", ".join(sorted(TERM_OF_COEFFICIENT))
+            raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {known}")
+        term_names = {name: TERM_OF_COEFFICIENT[coefficient] for name, coefficient in coefficient_of.items()}
         scheme = self.scheme.with_terms([owner for owner in term_names.values() if not TERMS[owner].is_active])
         unused = {
             name

@@ -47,16 +47,16 @@ def analytic_field(simulation: Simulation, name: str, location: str = "centre") 
 def thacker_bowls() -> Iterator[Comparison]:
     """Water that rotates or pulsates in a bowl returns to its initial position after three periods."""
     ratio = 1 / 0.8**2
-    for name, period, extent, tolerance in (
-        ("thacker_planar", thacker_planar.DEFAULT_PERIOD, 4 * 0.5 * 0.1, 0.02),  # at the shore of the water at rest
-        ("thacker_curved", thacker_curved.DEFAULT_PERIOD, 0.1 * (ratio - 1 / ratio), 0.07),  # in the middle
+    for name, period, level_range, tolerance in (
+        ("thacker_planar", thacker_planar.DEFAULT_PERIOD, 4 * 0.5 * 0.1, 0.02),  # range at the shore at rest
+        ("thacker_curved", thacker_curved.DEFAULT_PERIOD, 0.1 * (ratio - 1 / ratio), 0.07),  # range in the middle
     ):
         errors = []
         for factor in (1, 2):
             grid = {"nx": 50, "ny": 50, "dx": 0.08, "dy": 0.08}
             simulation = simulate(name, refine_grid(grid, factor), 3 * period)
             expected = analytic_field(simulation, "h")
-            errors.append(root_mean_square((simulation.field("h") - expected)[expected > 0]) / extent)
+            errors.append(root_mean_square((simulation.field("h") - expected)[expected > 0]) / level_range)
         yield Comparison(f"{name}: error of the level in wet cells / its range", errors[1], 0.0, tolerance)
         yield Comparison(f"{name}: order of the error", convergence_order(*errors), 1.5, 0.5)
 
@@ -117,9 +117,9 @@ def dam_break_into_a_lake() -> Iterator[Comparison]:
     yield from comparisons
     config, h = simulation.config, simulation.field("h")[1]
     thickness_behind_bore, _, bore_speed = dam_break_wet.middle_state(config)
-    middle_thickness = 0.5 * (thickness_behind_bore + config.case.ahead * config.physics.depth)
-    last_column = np.flatnonzero(h > middle_thickness)[-1]
-    crossing_column = last_column + (h[last_column] - middle_thickness) / (h[last_column] - h[last_column + 1])
+    mean_thickness = 0.5 * (thickness_behind_bore + config.case.ahead * config.physics.depth)
+    last_column = np.flatnonzero(h > mean_thickness)[-1]
+    crossing_column = last_column + (h[last_column] - mean_thickness) / (h[last_column] - h[last_column + 1])
     x = dam_break_dry.distance_from_dam(config, grid_points(config))[0]
     bore_x = np.interp(crossing_column, np.arange(x.size), x)
     yield Comparison("speed of the bore, m s-1", bore_x / simulation.time, bore_speed, 0.01 * bore_speed)
@@ -130,14 +130,14 @@ def run_up_of_a_solitary_wave() -> Iterator[Comparison]:
     """A solitary wave that does not break runs up a plane beach as in the analytic solution."""
     simulation, solution = simulate("beach"), beach.load_solution()
     config, at = simulation.config, grid_points(simulation.config)
-    x, tau = beach.offshore_distance(config, at)[0], np.sqrt(config.physics.depth / config.physics.gravity)
+    x, time_unit = beach.offshore_distance(config, at)[0], np.sqrt(config.physics.depth / config.physics.gravity)
     depth = config.case.depth(config, at)[0]
     times, series, profile_errors, max_level = [], [], [], 0.0
     for n in range(1, 4 * 110):
-        simulation.advance(until=0.25 * n * tau)
+        simulation.advance(until=0.25 * n * time_unit)
         h = simulation.field("h")[1]
         level = h - depth
-        times.append(simulation.time / tau)
+        times.append(simulation.time / time_unit)
         series.append(np.interp((beach.NEAR_GAUGE, beach.FAR_GAUGE), x, level))
         is_wet = h > WET_THICKNESS
         max_level = max(max_level, level[is_wet][0])
@@ -148,6 +148,7 @@ def run_up_of_a_solitary_wave() -> Iterator[Comparison]:
             profile_errors.append(error / np.ptp(expected[is_compared]))
     for name, level in zip(("near", "far"), np.transpose(series), strict=True):
         time, expected = solution[name]
+        # The near gauge is dry from 67 to 82.
         is_compared = np.isfinite(expected) & (time < times[-1]) & ((name == "far") | (time < 66.0) | (time > 84.0))
         error = np.abs(np.interp(time, times, level) - expected)[is_compared].mean() / np.ptp(expected[is_compared])
         yield Comparison(f"mean error of the {name} gauge / its range", error, 0.0, 0.01)
@@ -177,11 +178,11 @@ def run_up_in_the_laboratory() -> Iterator[Comparison]:
     for height in (0.0185, 0.039, 0.075, 0.16, 0.3, 0.6):
         simulation = simulate("laboratory_beach", {"case.height": height})
         config, at = simulation.config, grid_points(simulation.config)
-        x, tau = beach.offshore_distance(config, at)[0], np.sqrt(config.physics.depth / config.physics.gravity)
+        x, time_unit = beach.offshore_distance(config, at)[0], np.sqrt(config.physics.depth / config.physics.gravity)
         depth, max_level = config.case.depth(config, at)[0], 0.0
         profiles = laboratory_beach.load_profiles(height) if height in laboratory_beach.PROFILE_HEIGHTS else {}
         for n in range(1, 2 * laboratory_beach.DURATION + 1):
-            simulation.advance(until=0.5 * n * tau)
+            simulation.advance(until=0.5 * n * time_unit)
             h = simulation.field("h")[1]
             level, is_wet = (h - depth) / config.physics.depth, h > WET_THICKNESS
             max_level = max(max_level, level[is_wet][0])

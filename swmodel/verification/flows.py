@@ -248,9 +248,10 @@ def bickley_growth() -> Iterator[Comparison]:
 
 
 def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """The growth rate, s-1, and the streamfunction at y, m, of the most unstable mode of a jet between walls.
+    """The growth rate, s-1, and the streamfunction of the most unstable mode of a jet between walls.
 
-    The jet is U(y) = speed sech²(y/width), and k is the wavenumber, rad m-1. Rayleigh's equation is
+    The jet is U(y) = speed sech²(y/width) at equidistant y, m; k is the wavenumber, rad m-1. The streamfunction at the
+    same y, complex, has a largest absolute value of 1. Rayleigh's equation is
     (U - c)(phi'' - k² phi) - U'' phi = 0, here with second-order differences.
     """
     dy, n = y[1] - y[0], y.size

@@ -95,21 +95,21 @@ def steady_set_up(config: Config, depth, tau_y, pressure) -> float:
 @verification_test("Proudman (1929), Geophys. J. Int. 2, 197-209", quick=False)
 def moving_pressure() -> Iterator[Comparison]:
     """Under air pressure that moves at U, sea level is the inverse barometer / (1 - U²/(g H)), to second order."""
-    length, speed, errors = 100e3, 6.0, []
-    k, factor = 2 * np.pi / length, 1 / (1 - speed**2 / (GRAVITY * DEPTH))
+    wavelength, speed, errors = 100e3, 6.0, []
+    k, amplification = 2 * np.pi / wavelength, 1 / (1 - speed**2 / (GRAVITY * DEPTH))
+    period = wavelength / speed
+
+    def level(at):
+        return -np.cos(k * at.x) * amplification / (DENSITY * GRAVITY) + 0 * at.y
+
+    fields = {
+        "air_pressure": lambda at, t: np.cos(k * (at.x - speed * t)) + 0 * at.y,
+        "eta": level,
+        "u": lambda at: speed * level(at) / DEPTH,
+    }
     for nx in (16, 32):
-        steps = 8 * nx
-
-        def level(at):
-            return -np.cos(k * at.x) * factor / (DENSITY * GRAVITY) + 0 * at.y
-
-        fields = {
-            "air_pressure": lambda at, t: np.cos(k * (at.x - speed * t)) + 0 * at.y,
-            "eta": level,
-            "u": lambda at, level=level: speed * level(at) / DEPTH,
-        }
-        intervals = {"time__dt": length / speed / steps, "forcing__every": length / speed / nx}
-        simulation = simulate_flat_bottom(nx, 3, length / nx, fields, length / speed, **COMMON_OPTIONS, **intervals)
+        intervals = {"time__dt": period / (8 * nx), "forcing__every": period / nx}
+        simulation = simulate_flat_bottom(nx, 3, wavelength / nx, fields, period, **COMMON_OPTIONS, **intervals)
         exact = level(grid_points(simulation.config))
         errors.append(max_abs(simulation.field("eta") - exact) / max_abs(exact))
     yield Comparison("largest error after one period / amplitude", errors[1], 0.0, 0.02)
@@ -122,20 +122,20 @@ def canal_tide() -> Iterator[Comparison]:
     radius, depth, date, factor, beta = 6371e3, 4000.0, "2012-03-01", 1e-3, 0.09
     (tide,) = constituents_at(("M2",), date)
     w, errors = 2 * np.pi * tide.frequency, []
+    response = 1 / (1 - beta - (w * radius / 2) ** 2 / (GRAVITY * depth))
+    height = response * factor * tide.nodal_factor * EQUILIBRIUM["M2"].height
+
+    def wave(at):
+        return height * np.cos(tide.phase + 2 * np.radians(at.lon)) + 0 * at.lat
+
+    fields = {"eta": wave, "u": lambda at: -w * radius / (2 * depth) * wave(at)}
     for nx in (24, 48):
-        response = 1 / (1 - beta - (w * radius / 2) ** 2 / (GRAVITY * depth))
-        height = response * factor * tide.nodal_factor * EQUILIBRIUM["M2"].height
-
-        def wave(at, height=height):
-            return height * np.cos(tide.phase + 2 * np.radians(at.lon)) + 0 * at.lat
-
         options = {
             "grid.kind": "latlon", "grid.nx": nx, "grid.ny": 1, "grid.south": -0.5, "grid.north": 0.5,
             "grid.radius": radius, "grid.rotation": 0.0, "physics.depth": depth, "physics.self_attraction": beta,
             "tide.constituents": ("M2",), "tide.factor": factor, "time.stepper": "rk4", "time.start": date,
             "time.dt": tide.period / 4 / (2 * nx),
         }  # fmt: skip
-        fields = {"eta": wave, "u": lambda at, wave=wave: -w * radius / (2 * depth) * wave(at)}
         simulation = simulate(Case, options, tide.period / 4, fields)
         lon = np.radians(grid_points(simulation.config).lon)
         exact = height * np.cos(tide.phase + 2 * lon + w * simulation.time)
@@ -199,25 +199,25 @@ def rising_sea_floor() -> Iterator[Comparison]:
 
     After the rise U cos(k x), eta = U cos(k x) (sin(w t) - sin(w (t - T))) / (w T), where w² = g H k².
     """
-    size, length, errors = 1e-4, 40e3, []
-    k = 2 * np.pi / length
+    amplitude, wavelength, errors = 1e-4, 40e3, []
+    k = 2 * np.pi / wavelength
     w = k * math.sqrt(GRAVITY * DEPTH)
     rise_time, end = 1.0 / w, 2.0 / w
     for cells in (32, 64):
         dt = end / (2 * cells)
-        fields = {"uplift": lambda at, t: size * np.cos(k * at.x) * np.minimum(t / rise_time, 1.0) + 0 * at.y}
+        fields = {"uplift": lambda at, t: amplitude * np.cos(k * at.x) * np.minimum(t / rise_time, 1.0) + 0 * at.y}
         intervals = {"time__dt": dt, "forcing__every": dt}
-        simulation = simulate_flat_bottom(cells, 3, length / cells, fields, end, **COMMON_OPTIONS, **intervals)
+        simulation = simulate_flat_bottom(cells, 3, wavelength / cells, fields, end, **COMMON_OPTIONS, **intervals)
         t, x = simulation.time, grid_points(simulation.config).x
-        exact = size * np.cos(k * x) * (math.sin(w * t) - math.sin(w * (t - rise_time))) / (w * rise_time)
-        errors.append(max_abs(simulation.field("eta") - exact) / size)
+        exact = amplitude * np.cos(k * x) * (math.sin(w * t) - math.sin(w * (t - rise_time))) / (w * rise_time)
+        errors.append(max_abs(simulation.field("eta") - exact) / amplitude)
     yield Comparison("largest error / uplift", errors[1], 0.0, 2e-3)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.1)
     x, depth = (np.arange(50) + 0.5) * 1e3, 4e3
     mode = np.cos(6 * np.pi * x / 50e3) + np.zeros((2, 1))
-    surface, factor = kajiura_filter(mode, depth, 1e3, 1e3), 1 / math.cosh(6 * np.pi / 50e3 * depth)
-    yield Comparison("surface / uplift of a mode in 4 km of water", surface[0, 0] / mode[0, 0], factor, 1e-12)
-    yield Comparison("largest difference at all points / uplift", max_abs(surface - factor * mode), 0.0, 1e-12)
+    surface, attenuation = kajiura_filter(mode, depth, 1e3, 1e3), 1 / math.cosh(6 * np.pi / 50e3 * depth)
+    yield Comparison("surface / uplift of a mode in 4 km of water", surface[0, 0] / mode[0, 0], attenuation, 1e-12)
+    yield Comparison("largest difference at all points / uplift", max_abs(surface - attenuation * mode), 0.0, 1e-12)
 
 
 @verification_test("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)
@@ -261,9 +261,9 @@ def rain_in_a_bathtub() -> Iterator[Comparison]:
     }
     basin: dict[str, Any] = {"drying__active": True, "grid__periodic_x": False, "time__stepper": "gfb"}
     simulation = simulate_flat_bottom(20, 20, 100.0, cone, **basin)
-    start = simulation.field("h").mean()
+    initial_thickness = simulation.field("h").mean()
     simulation.advance(until=hour)
-    gain = simulation.field("h").mean() - start
+    gain = simulation.field("h").mean() - initial_thickness
     yield Comparison("rain on water and banks, mm", 1e3 * gain, 1e3 * rain * simulation.time, 1e-9)
 
 

@@ -14,7 +14,7 @@ DAY = 86400.0
 
 @verification_test("Williamson et al. (1992), J. Comput. Phys. 102, 211-224, test 2")
 def williamson_2() -> Iterator[Comparison]:
-    """A steady zonal flow does not change in five days, to second order."""
+    """A steady zonal flow does not change in five days, up to an error of second order."""
     errors_by_field: dict[str, list[float]] = {"h": [], "u": []}
     for degrees in (5.0, 2.5):
         grid = {"grid.nx": round(360 / degrees), "grid.ny": round(160 / degrees), "time.dt": 240 * degrees}

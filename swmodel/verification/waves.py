@@ -51,8 +51,8 @@ def inertia_gravity_wave() -> Iterator[Comparison]:
         "v": lambda at: 1e-5 * f / (k * DEPTH) * np.sin(k * at.x) + 0 * at.y,
     }
     simulation = simulate_flat_bottom(nx, 3, dx, fields, 2 * np.pi / expected, physics__f0=f)
-    wave = np.exp(-1j * k * grid_points(simulation.config).x[0])
-    phase_change = -np.angle((simulation.field("eta")[1] * wave).sum())
+    harmonic = np.exp(-1j * k * grid_points(simulation.config).x[0])
+    phase_change = -np.angle((simulation.field("eta")[1] * harmonic).sum())
     measured = (2 * np.pi + phase_change) / simulation.time
     yield Comparison("frequency, s-1", measured, expected, 1e-3 * expected)
 
@@ -161,8 +161,9 @@ def green_law() -> Iterator[Comparison]:
 @verification_test("Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717")
 def equatorial_soliton() -> Iterator[Comparison]:
     """A solitary Rossby wave travels west at (1/3 + 0.395 B²) sqrt(g H), and leaves through an open boundary."""
-    cells = {"grid.nx": 80, "grid.ny": 56, "grid.dx": soliton.L / 5, "grid.dy": soliton.L / 5, "case.start": 1.0}
-    simulation = simulate("soliton", cells, 2 * soliton.T)
+    spacing, time_unit = soliton.RADIUS / 5, soliton.TIME_UNIT
+    cells = {"grid.nx": 80, "grid.ny": 56, "grid.dx": spacing, "grid.dy": spacing, "case.start": 1.0}
+    simulation = simulate("soliton", cells, 2 * time_unit)
 
     def crest_position():
         eta = simulation.field("eta").max(axis=0)
@@ -171,14 +172,15 @@ def equatorial_soliton() -> Iterator[Comparison]:
         return -b / (2 * a) * simulation.config.grid.dx
 
     start_position = crest_position()
-    simulation.advance(round(6 * soliton.T / simulation.dt))
+    simulation.advance(round(6 * time_unit / simulation.dt))
     expected = soliton.celerity(simulation.config)
-    yield Comparison("speed, m s-1", (start_position - crest_position()) / (6 * soliton.T), expected, 0.05 * expected)
+    yield Comparison("speed, m s-1", (start_position - crest_position()) / (6 * time_unit), expected, 0.05 * expected)
 
-    coarse = {"grid.nx": 60, "grid.ny": 36, "grid.dx": soliton.L / 3, "grid.dy": soliton.L / 3, "case.start": -4.0}
+    spacing = soliton.RADIUS / 3
+    coarse = {"grid.nx": 60, "grid.ny": 36, "grid.dx": spacing, "grid.dy": spacing, "case.start": -4.0}
     simulation = simulate("soliton", coarse)
     initial_energy = total_energy(simulation)
-    simulation.advance(round(50 * soliton.T / simulation.dt))
+    simulation.advance(round(50 * time_unit / simulation.dt))
     yield Comparison("remaining energy / initial energy", total_energy(simulation) / initial_energy, 0.0, 0.002)
 
 

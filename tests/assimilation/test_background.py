@@ -11,7 +11,7 @@ from swmodel.assimilation.background import build_balance, geostrophic, inverse_
 from swmodel.assimilation.settings import problems
 from swmodel.errors import UsageError
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.noise import white_noise, white_numbers
+from swmodel.ocean.noise import normal_numbers, white_noise
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
 from swmodel.setup.setup import setup_of
@@ -50,7 +50,7 @@ def test_noise_is_standard_normal_and_independent():
         assert abs((noise * white_noise(*other, whole_block)).mean()) < 4 / np.sqrt(n), other
     # Seed 1 with member 12 is not seed 11 with member 2, and a name does not stand for a member.
     keys = (1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1)
-    assert len({float(white_numbers(*key)) for key in keys}) == len(keys)
+    assert len({float(normal_numbers(*key)) for key in keys}) == len(keys)
 
 
 def balanced_currents_and_config(ny, nx, **options):

@@ -7,7 +7,7 @@ import pytest
 import swmodel
 from swmodel.cases import global_m2
 from swmodel.ocean.rotated_pole import from_earth
-from swmodel.ocean.terms.boundary_data import LEVEL, part_names
+from swmodel.ocean.terms.boundary_data import TIDE_LEVEL, part_names
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
@@ -52,7 +52,7 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
     """The South Atlantic at 2.5 degrees, with the Earth's pole or another one, has the tide of the global run."""
     options = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
     options |= STRONG_DRAG_OPTIONS | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
-    # A rotated grid has its centre at (20 W, 20 S), 60 degrees from its pole.
+    # The rotated grid has its centre at (20 W, 20 S), 61 degrees from its pole.
     lon, lat = from_earth(pole, -20.0, -20.0) if pole else (-20.0, -20.0)
     options |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
     sides = {"open_boundaries.sides": ["west", "east", "south", "north"], "open_boundaries.nodal": False}
@@ -61,7 +61,7 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
     swmodel.Simulation(config).run(tmp_path / "part")
     with netCDF4.Dataset(tmp_path / "part" / "harmonics.nc") as data:
         amplitudes = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
-    parts = [fields.evaluate_unfilled(config, part, np.arange(16), np.arange(16)) for part in part_names("M2", LEVEL)]
+    parts = [fields.evaluate_unfilled(config, part, *[np.arange(16)] * 2) for part in part_names("M2", TIDE_LEVEL)]
     expected = np.ma.masked_invalid(parts[0] + 1j * parts[1])
     assert (abs(amplitudes - expected) ** 2).mean() < 0.01 * (abs(expected) ** 2).mean()
 

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from swmodel.errors import SetupError, UsageError
-from swmodel.files.run_folder import check_overwritable, make_without_earlier_run
+from swmodel.files.run_folder import check_overwritable, prepare_for_new_run
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
 
@@ -141,5 +141,5 @@ def test_force_removes_the_run_and_nothing_else(tmp_path):
     for name in ("config.toml", "output.nc", "status.json", "notes.txt"):
         (tmp_path / name).write_text("{}")
     check_overwritable(tmp_path, force=True)
-    make_without_earlier_run(tmp_path)
+    prepare_for_new_run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

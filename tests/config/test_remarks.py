@@ -58,7 +58,7 @@ def test_remark_reports_coriolis_parameter_on_a_sphere(tmp_path):
     def remarks_with(**physics):
         overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
         config = resolve(load("rest", overrides, {}))
-        return remarks.remarks(config, gather_sources("rest", overrides, {}), records=False)
+        return remarks.remarks(config, gather_sources("rest", overrides, {}), writes_records=False)
 
     assert remarks_with() == []  # because the parameter of the case is for its plane
     assert load("rest", sphere, {}).physics.f0 == 0

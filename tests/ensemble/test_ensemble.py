@@ -76,7 +76,7 @@ def test_interrupted_ensemble_has_the_files_of_an_uninterrupted_one(ensemble_fol
     ("arguments", "code", "message"),
     [
         (["--perturb", "intial.eta=1,2e5"], 2, '"initial.eta"'),
-        (["--perturb", "wind=strong"], 2, "--perturb wind=strong"),
+        (["--perturb", "wind=strong"], 2, "--perturb wind=strong"), (["--perturb", "wind=0e0"], 2, "perturbs nothing"),
         (["--perturb", "viscosity=0.1,2e5"], 2, "viscosity=SIZE"),
         (["--perturb", "initial.eta=1"], 2, "initial_eta_length"), (["--perturb", "initial.eta=1000,2e5"], 4, "step 0"),
         (["--perturb", "viscosity=9"], 2, "largest stable"), (["--perturb", "wind=-1"], 2, "at least 0"),

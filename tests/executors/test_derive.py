@@ -104,7 +104,7 @@ def check_tangent_and_transpose(step: TorusStep):
 @pytest.mark.parametrize(("flux", "stepper", "names"), SCHEMES, ids=lambda choice: "".join(choice) or "plain")
 @pytest.mark.slow
 def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
-    scheme = Scheme(flux, names, forward_backward=stepper == "gfb")
+    scheme = Scheme(flux, names, is_forward_backward=stepper == "gfb")
     programs = check_tangent_and_transpose(TorusStep(scheme, method_of(stepper)))
     offsets = [offset for program in programs for leaf in leaf_offsets(program.outputs).values() for offset in leaf]
     assert 0 < np.abs(offsets).max() <= scheme.adjoint_static_halo

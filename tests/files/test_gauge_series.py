@@ -1,4 +1,4 @@
-"""Observed series of gauges have the same levels and times in all layouts; rows that cannot be read are named."""
+"""Observed series of gauges have the same levels and times in all formats; rows that cannot be read are named."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def rows(template):
     return [template.format(t=t, m=level, cm=100 * level, mm=1e3 * level) + "\n" for t, level in series]
 
 
-#: A series in each layout: its header, its rows, and a row without a value.
-LAYOUTS = {
+#: A series in each format: its header, its rows, and a row without a value.
+FORMATS = {
     "UHSLC": [*rows("{t:%Y,%m,%d,%H},{mm:.0f}"), "2010,2,28,2,-32767\n"],
     "CO-OPS": ["Date Time, Water Level, Sigma, O or I (for verified), F, R, L, Quality \n",
                *rows("{t:%Y-%m-%d %H:%M},{m},0.003,0,0,0,0,v"), "2010-02-28 02:00,,,,,,,\n"],
@@ -28,17 +28,17 @@ LAYOUTS = {
              *reversed(rows("{t:%Y %m %d %H %M} 00 1 {m:.3f}"))],
     "a table": ["time;level (cm);flag\n", *rows("{t:%Y-%m-%d %H:%M};{cm};ok")],
 }  # fmt: skip
-LAYOUTS = {name: "".join(lines) for name, lines in LAYOUTS.items()}
+FORMATS = {name: "".join(lines) for name, lines in FORMATS.items()}
 VARIANTS = {
-    "decimal commas": LAYOUTS["a table"].replace(".", ","),
+    "decimal commas": FORMATS["a table"].replace(".", ","),
     "dates with dots": "# mine\nDate;Time (UTC);Water Level [m]\n27.02.2010;22:00;1,25\n27.02.2010;23:00;0,5\n"
     "28.02.2010;00:00;-0,125\n28.02.2010;01:00;2,0\n",
     "zones": "time,eta\n2010-02-27T23:30:00+01:30,1.25\n2010-02-28T00:30:00+01:30,0.5\n"
     "2010-02-28T01:30:00+01:30,-0.125\n2010-02-28T02:30:00+01:30,2.0\n",
     "ERDDAP": "time,sea_level,latitude\nUTC,millimeters,degrees_north\n"
     + "".join(rows("{t:%Y-%m-%dT%H:%M:00Z},{mm},21.3")),
-    "spaces and decimal commas": LAYOUTS["DART"].replace(".", ","),
-    "feet": LAYOUTS["a page of CO-OPS"].replace("(m)", "(ft)"),
+    "spaces and decimal commas": FORMATS["DART"].replace(".", ","),
+    "feet": FORMATS["a page of CO-OPS"].replace("(m)", "(ft)"),
 }
 
 
@@ -49,11 +49,11 @@ def read_series(folder, text):
     return read_gauge_series(path)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", "\r\n")], ids=["plain", "BOM, CRLF"])
-def test_series_is_the_same_in_every_layout(tmp_path, name, start, end):
-    series = read_series(tmp_path, start + LAYOUTS[name].replace("\n", end))
-    assert series.layout == name
+def test_series_is_the_same_in_every_format(tmp_path, name, start, end):
+    series = read_series(tmp_path, start + FORMATS[name].replace("\n", end))
+    assert series.format_name == name
     assert (series.times == TIMES).all()
     np.testing.assert_allclose(series.level, LEVEL, rtol=0, atol=1e-12)
     assert series.has_own_datum == (name != "a table")

@@ -300,7 +300,7 @@ def test_dataset_equals_file(tmp_path):
             assert variable.attrs[key] == stored.attrs[key], (name, key)
     assert np.isnan(dataset.speed).sum() == (dataset.mask == 0).sum() > 0
     assert dataset.attrs["title"] == file.attrs["title"]
-    assert (list(model.dataset()), list(model.dataset("eta"))) == (names, ["eta"])
+    assert [list(model.dataset(each)) for each in (None, "eta", [])] == [names, ["eta"], []]
     with pytest.raises(UsageError, match="nope.* h, .*, depth, mask, f, wind_x"):
         model.dataset(["eta", "nope"])
 

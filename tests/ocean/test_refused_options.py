@@ -135,7 +135,7 @@ def test_sponge_needs_boundary_data_in_most_of_its_cells(columns, missing):
     config = sea_with_open_boundaries(12, {"boundary_level": boundary_level}, "west", **sponge)
     words = f"boundary_level: has no value in {missing} of the 20 cells of the sponge, which relaxes to"
     if missing > 10:
-        with pytest.raises(swmodel.ConfigError, match=f"{words} it"):
+        with pytest.raises(swmodel.ConfigError, match=f"{words} this field"):
             check_config(config)
     else:
         check_config(config)

@@ -115,7 +115,7 @@ def test_harmonic_analysis_or_end_within_ramp_is_reported():
     for ramp, analysis_start, n_remarks in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
         with_ramp = options | {"tide.ramp": ramp, "output.harmonics_from": analysis_start}
         resolved = swmodel.resolve(swmodel.load("rest", with_ramp, {}))
-        lines = remarks(resolved, gather_sources("rest", with_ramp, {}), records=False)
+        lines = remarks(resolved, gather_sources("rest", with_ramp, {}), writes_records=False)
         assert sum("tide.ramp" in line for line in lines) == n_remarks
 
 

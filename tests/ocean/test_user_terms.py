@@ -167,7 +167,7 @@ def test_network_gets_neighbour_cells_row_by_row():
 
 @pytest.mark.fault("an executor that cannot take parameters")
 def test_executor_that_cannot_take_parameters_is_refused():
-    term = Parametric(parametric_damping, {"rate": np.ones(())})
+    term = Parametric(parametric_damping, {"rate": jnp.ones((), jnp.bfloat16)})
     with pytest.raises(ConfigError, match=r"test_user_terms.py:\d+: parametric_damping has parameters, .*xla"):
         check_config(load(Case, SMALL | {"run.executor": "native"}, {}, terms=[term]))
     assert resolve(load(Case, SMALL | {"run.executor": "auto"}, {}, terms=[term])).run.executor == "xla"

@@ -63,8 +63,8 @@ def test_averages_over_blocks_keep_the_sum_and_the_land():
 def test_large_page_leaves_out_records_and_counts_them(run, monkeypatch):
     with open_data(run / "output.nc") as data:
         records, *shape = data["eta"].shape
-        monkeypatch.setattr(content, "MAX_BYTES", 2 * np.prod(shape))
-        monkeypatch.setattr(content, "MAX_CELLS", -(-max(shape) // 2))
+        monkeypatch.setattr(content, "MAX_MAP_BYTES", 2 * np.prod(shape))
+        monkeypatch.setattr(content, "MAX_VALUES_PER_AXIS", -(-max(shape) // 2))
         encoded = content.encode_maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
         assert (encoded["times"][0], encoded["times"][-1]) == (0.0, data["time"][-1])
     assert len(encoded["titles"]) == len(encoded["times"]) == records - encoded["left_out"] < records

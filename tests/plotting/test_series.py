@@ -52,7 +52,7 @@ def test_gauges_and_sections_have_their_series_in_panels(run_with_series, tmp_pa
 
 @pytest.mark.fault("observations are drawn at other times, or shifted without a message")
 def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_path, monkeypatch):
-    """Levels of the run itself, in the layout of UHSLC with a datum 3 m higher, are shifted onto the curve."""
+    """Levels of the run itself, in the format of UHSLC with a datum 3 m higher, are shifted onto the curve."""
     monkeypatch.chdir(tmp_path)
     with open_data(run_with_series / "stations.nc") as data:
         times, values = data["time"][:].data, data["eta"][:, 1].data
@@ -67,9 +67,9 @@ def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_p
         compared = compare_series(data, GaugeSeries("UHSLC", times, values - 3.0, True), values, "h.csv")
         np.testing.assert_allclose(compared.levels, values, atol=1e-12)
         assert "shifted by 3 m" in compared.title_suffix
-        for observed, words in (("table.txt", "NAME=FILE"), ("b=later.txt", "the run has none")):
+        for file, words in (("table.txt", "NAME=FILE"), ("b=later.txt", "run has none"), ("b=table.txt", "second")):
             with pytest.raises(PlotError, match=words):
-                series.draw_sites(data, "station", "eta", [], [observed])
+                series.draw_sites(data, "station", "eta", [], [file] * 2)
         with pytest.raises(PlotError, match="cannot be compared with u"):
             series.draw_sites(data, "station", "u", [], ["table.txt"])
 

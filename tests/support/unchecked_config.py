@@ -5,5 +5,5 @@ from swmodel.model.resolve import resolve
 
 def resolve_without_checks(config):
     resolved_config = resolve(config)
-    resolved_config._checked = True
+    resolved_config._is_checked = True
     return resolved_config

@@ -6,7 +6,7 @@ import sys
 
 from ...errors import SetupError
 from ...parallel import environment
-from .distributed import check_devices, check_processes, describe_transports
+from .distributed import check_mpi, check_sharded, describe_transports
 from .findings import Finding, check_one_process, check_packages, describe_machine
 
 __all__ = ["print_report"]
@@ -25,8 +25,8 @@ def print_report() -> int:
         ("Packages", check_packages),
         ("Machine", describe_machine),
         ("One process", check_one_process),
-        ("Several processes (MPI)", check_processes),
-        ("Several devices (sharded)", check_devices),
+        ("Several processes (MPI)", check_mpi),
+        ("Several devices (sharded)", check_sharded),
         ("Which transport", describe_transports),
     ):
         findings = list(check())

@@ -47,7 +47,7 @@ def try_exchange(command: list[str], advice: str, **extra_environment: str) -> F
     return Finding("exchange", messages[0]["result"])
 
 
-def check_processes() -> Iterator[Finding]:
+def check_mpi() -> Iterator[Finding]:
     """The versions of the MPI packages and, if mpiexec is found, the result of an exchange between two processes."""
     for name in ("mpi4py", "mpi4jax"):
         if version := package_version(name):
@@ -61,7 +61,7 @@ def check_processes() -> Iterator[Finding]:
     yield try_exchange([mpiexec, "-n", str(N_PROCESSES), *EXCHANGE_COMMAND, "mpi"], MPI_REPAIR_ADVICE)
 
 
-def check_devices() -> Iterator[Finding]:
+def check_sharded() -> Iterator[Finding]:
     """Results of exchanges between the GPUs of this process, if several, and between two processes without MPI."""
     if (n_gpus := len(local_gpus())) > 1:
         yield check_gpus(n_gpus)

@@ -47,7 +47,7 @@ def exchange_by_jax(rank_info) -> str:
     initialize_distributed(rank_info, N_DEVICES)
     if not is_shift_correct("sharded", rank_info.size, N_DEVICES):
         raise SetupError("wrong values received")
-    return f"{N_PROCESSES} processes of {N_DEVICES} devices exchanged halos"
+    return f"{N_PROCESSES} processes with {N_DEVICES} devices each exchanged halos"
 
 
 def main(exchange):

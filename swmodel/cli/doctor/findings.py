@@ -107,7 +107,7 @@ def check_one_process() -> Iterator[Finding]:
 
 
 def check_native_step() -> Finding:
-    """Whether the native step can be used, its compiler and, if another jaxlib is installed, that of its build."""
+    """Whether the native step can be used, its compiler and, if another jaxlib is installed, that of the build."""
     if reason := native.library_unsupported_reason():
         return Finding("native step", f"not used: {reason}", BUILD_COMMANDS)
     if reason := native.machine_unsupported_reason():

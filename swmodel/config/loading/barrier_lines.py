@@ -19,7 +19,7 @@ from .sources import read_text_file
 #: Endings of text files, and their largest size, bytes; columns of the positions of points.
 TEXT_ENDINGS, MAX_TEXT_FILE_BYTES = (".csv", ".txt", ".tsv"), 10_000_000
 POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
-#: The system that GDAL gives to GeoJSON with heights: longitude, latitude and height.
+#: The coordinate reference system that GDAL gives to GeoJSON with heights: longitude, latitude and height.
 GEOGRAPHIC_CRS_WITH_HEIGHT = "EPSG:4979"
 
 
@@ -50,8 +50,8 @@ def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
     if not points:
         raise ConfigError([f"{path}: has no rows after its first line, so no barrier"])
     barriers = [(name, [point for _, point in group]) for name, group in groupby(points, key=lambda each: each[0])]
-    if single := [name for name, line in barriers if len(line) < 2]:
-        raise ConfigError([f'{path}: the barrier "{single[0]}" has one point; must have at least 2 in successive rows'])
+    if one_point := [name for name, line in barriers if len(line) < 2]:
+        raise ConfigError([f'{path}: the barrier "{one_point[0]}" has one point; barriers need 2 in successive rows'])
     crs = GEOGRAPHIC_CRS if pair == ("lon", "lat") else ""
     return tuple({"name": name, "line": line, "crs": crs} for name, line in barriers)
 
@@ -82,14 +82,14 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
         raise ConfigError([f"{path}: there is no such file"])
     try:
         layers = [str(name) for name, _ in pyogrio.list_layers(path)]
-        meta, _, geometry, columns = pyogrio.raw.read(path, layer=layers[0])
+        metadata, _, geometry, columns = pyogrio.raw.read(path, layer=layers[0])
     except Exception as error:  # errors of GDAL have several classes
         raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
     if len(layers) > 1:
         raise ConfigError([f"{path}: has the layers {', '.join(layers)}; give a file with one layer"])
-    if not meta["crs"]:
+    if not metadata["crs"]:
         log_once(f"{path}: names no coordinate reference system; its positions are taken as those of the grid")
-    attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
+    attributes = {str(name).lower(): column for name, column in zip(metadata["fields"], columns, strict=True)}
     tables, third_coordinates = [], []
     crests: list[float] = []
     labels: list[str] = []
@@ -109,7 +109,7 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
             third_coordinates += points[:, 2:].ravel().tolist()
             crests += points[:, 2].tolist() if points.shape[1] == 3 else [crest]
             labels += [label] * (len(crests) - len(labels))
-            table = {"name": name, "line": points.tolist(), "crs": system_of(meta["crs"], points)}
+            table = {"name": name, "line": points.tolist(), "crs": crs_of_lines(metadata["crs"], points)}
             tables.append(table | ({} if points.shape[1] == 3 else {"crest": crest}))
     if not tables:
         raise ConfigError([f"{path}: has no lines"])
@@ -131,10 +131,10 @@ def crest_of(value: Any, label: str) -> float:
         raise ConfigError([f'{label}: crest must be a number, in m, not "{value}"']) from None
 
 
-def system_of(crs: str | None, points: np.ndarray) -> str:
-    """The coordinate reference system of a file; "" if GDAL assumes degrees, but the points are beyond 360 degrees.
+def crs_of_lines(crs: str | None, points: np.ndarray) -> str:
+    """The coordinate reference system of lines; "" if their file names none.
 
-    GDAL does so for GeoJSON that names no system.
+    GDAL assumes degrees for GeoJSON that names no system; points beyond 360 degrees show that this is wrong.
     """
     if crs not in (GEOGRAPHIC_CRS, GEOGRAPHIC_CRS_WITH_HEIGHT):
         return crs or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Iterator
 from typing import Any, cast
 
@@ -47,7 +48,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
     for cls in case.__mro__[: case.__mro__.index(Case)]:
         problems = {
             name: option_problem(name, case.model_fields[name])
-            for name in vars(cls).get("__annotations__", {})
+            for name in inspect.get_annotations(cls)
             if name in case.model_fields
         }
         problems |= {

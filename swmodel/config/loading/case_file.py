@@ -30,7 +30,7 @@ CASE_FILE_NAME = "case.py"
 #: The value of case.file for a case that came from Python as a class or object.
 IN_PYTHON = "(in Python)"
 
-#: Largest size of the file of a case, bytes: restart files keep it in an attribute of HDF5, at most 64 KiB.
+#: Largest size of the file of a case, bytes: restart files keep its text in an attribute, which HDF5 limits to 64 KiB.
 MAX_CASE_FILE_BYTES = 50_000
 
 #: Keys of [case] that identify the case; all others are its own options.
@@ -42,7 +42,7 @@ def is_case(value) -> bool:
 
 
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
-    """The case that the last layer with a case names; keys that identify a case are removed from all layers.
+    """The case of the last layer that names a case; the keys that identify a case are removed from all layers.
 
     The second result is a layer with the path and checksum of the case's file, or with the options of a case object.
     ConfigError: there is no such case, or its file or class cannot be used.

@@ -69,13 +69,13 @@ def ensemble_values_fixed_on_resume(text: str) -> dict:
     }
 
 
-def differences(before: str, now: str, fixed_values: Callable[[str], dict] = values_fixed_on_resume) -> list[str]:
-    """The differences of two resolved configurations (TOML), one line for each key that differs in `fixed_values`."""
-    old, new = fixed_values(before), fixed_values(now)
+def differences(before: str, now: str, select_values: Callable[[str], dict] = values_fixed_on_resume) -> list[str]:
+    """The differences of two resolved configurations (TOML), one line for each key whose selected value differs."""
+    old, new = select_values(before), select_values(now)
     if old.get(TRACK_KEY):  # a file of an earlier version has only the path of the track
         old, new = ({key: each[key] for key in each if key not in (TRACK_KEY, STORM_KEY)} for each in (old, new))
     pairs = {name: (old.get(name, default_value(name)), new.get(name, default_value(name))) for name in [*new, *old]}
-    return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
+    return [f"{name}: {first} before, {second} now" for name, (first, second) in pairs.items() if first != second]
 
 
 def default_value(name: str):

@@ -19,11 +19,11 @@ from ..messages import format_value
 from .barrier_lines import MAX_TEXT_FILE_BYTES, POSITION_COLUMNS, TEXT_ENDINGS, read_barriers
 from .sources import ConfigLayer, ConfigValue, read_text_file
 
-GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
-STATE_KEY = ("input", "state")
+GRID_FILE_KEY, STATE_KEY = ("grid", "file"), ("input", "state")
+TIDE_FILE_KEY, SIDES_KEY = ("open_boundaries", "tide"), ("open_boundaries", "sides")
 ATLAS_KEY, ATLAS_FOLDER_KEY = ("open_boundaries", "atlas"), ("open_boundaries", "atlas_folder")
 CONSTITUENTS_KEY = ("open_boundaries", "constituents")
-#: Keys of [grid] that may be given together with `grid.file`, and the fields in its file.
+#: Keys of [grid] that may be given together with `grid.file`, and the fields in that file.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
 BARRIERS_KEY = ("barriers", "lines")
@@ -37,10 +37,10 @@ def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: lis
     """The layers, in which the contents of files replace the last value of each key in LAYER_FUNCTIONS.
 
     Other keys of the same layer or of later layers take precedence over the contents; keys of [grid] must agree with
-    them. `convert((section, key), ConfigValue)` returns the value in the type of its option. Messages about files that
-    cannot be used are added to `problems`.
+    the contents. `convert((section, key), ConfigValue)` returns the value in the type of its option. Messages about
+    files that cannot be used are added to `problems`.
     """
-    sides, other_tide = last_value(layers, SIDES), last_value(layers, TIDE_FILE_KEY)
+    sides, tide_file = last_value(layers, SIDES_KEY), last_value(layers, TIDE_FILE_KEY)
     for file_key, layer_function in LAYER_FUNCTIONS.items():
         entry = last_value(layers, file_key)
         layer_index = max((number for number, layer in enumerate(layers) if file_key in layer), default=0)
@@ -50,7 +50,7 @@ def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: lis
         if file_key in (TIDE_FILE_KEY, ATLAS_KEY) and not (sides and sides.value):
             problems.append(f"{entry.context}: has no effect without open_boundaries.sides")
             continue
-        if file_key == ATLAS_KEY and other_tide and other_tide.value:
+        if file_key == ATLAS_KEY and tide_file and tide_file.value:
             problems.append(f"{entry.context}: give open_boundaries.atlas or open_boundaries.tide, not both")
             continue
         if file_key == ATLAS_KEY:
@@ -89,28 +89,28 @@ def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], 
         value = convert(section_and_key, entry)
         value = list(value) if isinstance(value, tuple) else value
         is_in_file = section_and_key in file_layer
-        in_file = file_layer[section_and_key].value if is_in_file else None
-        if section_and_key[1] not in KEYS_BESIDE_GRID_FILE and value != in_file:
-            file_text = format_value(in_file) if is_in_file else "the cells"
+        file_value = file_layer[section_and_key].value if is_in_file else None
+        if section_and_key[1] not in KEYS_BESIDE_GRID_FILE and value != file_value:
+            file_text = format_value(file_value) if is_in_file else "the cells"
             problems.append(f"{entry.context}: grid.file gives {file_text}; leave out one of the two")
     return problems
 
 
 def layer_from_tide_file(entry: ConfigValue) -> ConfigLayer:
     """The constituents and the entries of [input] from the harmonics.nc of another run."""
-    return layer_of_tide(read_harmonic_constants(absolute_path(entry)), entry)
+    return layer_from_tide_keys(read_harmonic_constants(absolute_path(entry)), entry)
 
 
 def layer_from_atlas(folder: ConfigValue | None, constituents, entry: ConfigValue) -> ConfigLayer:
-    """The constituents, which are `constituents` or all of a tidal atlas, and the entries of [input] for its files."""
+    """The constituents of a tidal atlas, all or those in `constituents`, and the entries of [input] for its files."""
     if not (folder and folder.value):
         raise InputError("needs open_boundaries.atlas_folder, the folder with the files of the atlas")
     names = expand_names(constituents)  # the checks of the key refuse other values
     wanted = [name for name in names if name in CONSTITUENTS] if isinstance(names, tuple) else ()
-    return layer_of_tide(read_atlas(str(entry.value), absolute_path(folder), wanted), entry)
+    return layer_from_tide_keys(read_atlas(str(entry.value), absolute_path(folder), wanted), entry)
 
 
-def layer_of_tide(values: dict[str, tuple[str, ...]], entry: ConfigValue) -> ConfigLayer:
+def layer_from_tide_keys(values: dict[str, tuple[str, ...]], entry: ConfigValue) -> ConfigLayer:
     return {
         ("open_boundaries" if key == "constituents" else "input", key): ConfigValue(value, entry.context)
         for key, value in values.items()
@@ -159,9 +159,9 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
         raise ConfigError([f"{path}: has {len(table.rows)} {kind_of_list}; it must have 1 to {MAX_TABLES}"])
     tables: list[dict[str, float | str]] = []
     problems: list[str] = []
-    for line in table.rows:
+    for context in table.rows:
         try:
-            cells = table.row(line)
+            cells = table.row(context)
             tables.append({key: to_number(cells[key]) if key in pair else cells[key] for key in (*names, *pair)})
         except UsageError as error:
             problems.append(str(error))

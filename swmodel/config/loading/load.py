@@ -77,8 +77,8 @@ def load(
     return config
 
 
-def is_source(value) -> bool:
-    """Whether a value is a name, a path or a case, from which `load` makes a configuration."""
+def is_unloaded_source(value) -> bool:
+    """Whether a value is a name, a path or a case, which `load` has yet to turn into a configuration."""
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 
@@ -131,7 +131,7 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
 
     Raises:
         ConfigError: the text has unknown options of another version, its case or a term is missing, or `case` is the
-            text of another one.
+            text of another case.
     """
     tables = tomllib.loads(text)
     case_table = tables["case"]

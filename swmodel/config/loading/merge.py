@@ -44,7 +44,7 @@ class ConfigSources(NamedTuple):
 
 
 def merge(sources: ConfigSources, has_all_options: bool = False) -> Config:
-    """The configuration from all layers of ConfigSources, if `has_all_options` without the defaults of the case.
+    """The configuration from all layers of ConfigSources; if `has_all_options`, without the defaults of the case.
 
     ConfigError: all problems.
     """
@@ -176,9 +176,9 @@ def convert_by_key(section_and_key: tuple[str, str], entry: ConfigValue) -> Any:
 
 def convert(entry: ConfigValue, section: str, field) -> Any:
     """The value in the type of the field: texts are parsed, lists become tuples, and file names absolute paths."""
-    type_of_field, optional = base_type(field.annotation)
+    type_of_field, allows_none = base_type(field.annotation)
     value = entry.value.tolist() if hasattr(entry.value, "tolist") else entry.value  # NumPy
-    if optional and value == "none":
+    if allows_none and value == "none":
         return None
     if entry.is_text:
         parsed, types_of_elements = parse_value(value), element_types(field.annotation)

@@ -56,7 +56,8 @@ def add_python_inputs(config: Config, fields: Mapping | None = None, terms: Iter
             problems.append(str(error))
         else:
             if isinstance(each, Parametric):
-                parameters[new_terms[-1].name] = new_terms[-1].parameters.to_vector(each.parameters, np, np.float64)
+                name, layout = new_terms[-1].name, new_terms[-1].parameters
+                parameters[name] = layout.to_vector(name, each.parameters, np, np.float64)
     new_fields = {}
     variables = {
         **{name: variable_in_run(name, config.physics) for name in field_names(config)},

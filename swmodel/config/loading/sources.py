@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...errors import ConfigError, shorten, suggest
 
 ENVIRONMENT_PREFIX = "SWMODEL_"
+#: The header of a table, and the beginning of a line with a key, in TOML.
 HEADER_PATTERN = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY_PATTERN = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
@@ -36,7 +37,7 @@ MAX_DOTS = 100
 
 
 class ConfigValue(NamedTuple):
-    """A value, its context in the source, and the folder for relative file names in it."""
+    """A value, its context in messages, such as "run.toml:5: grid.nx", and the folder for relative file names in it."""
 
     value: Any
     context: str
@@ -87,8 +88,8 @@ def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text.
 
-    ValueError: it is not TOML, or a key or a value has more than MAX_DOTS dots, because tomllib may take
-    minutes for them.
+    ValueError: it is not TOML, or a key or a value has more than MAX_DOTS dots, because tomllib may need minutes for
+    such texts.
     """
     for number, line in enumerate(text.splitlines(), 1):
         is_comment = line.lstrip().startswith("#")

@@ -95,7 +95,10 @@ def omitted_keys(name: str, section: Section) -> list[str]:
         pairs += [(extent.size, extent.end) for extent in section.extents]
         unused = [key for key in ("file", "pole") if not getattr(section, key)]
         unused += section.unused_keys
-    return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
+    return unused + [
+        second if getattr(section, first) is not None or getattr(section, second) is None else first
+        for first, second in pairs
+    ]
 
 
 def toml_value(item: Any) -> str:
@@ -107,9 +110,9 @@ def toml_value(item: Any) -> str:
     if isinstance(item, str):
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
-        tables = item and isinstance(item[0], Section)  # one per line
-        parts = (",\n  " if tables else ", ").join(toml_value(part) for part in item)
-        return f"[\n  {parts}\n]" if tables else f"[{parts}]"
+        has_tables = item and isinstance(item[0], Section)  # tables are written one per line
+        parts = (",\n  " if has_tables else ", ").join(toml_value(part) for part in item)
+        return f"[\n  {parts}\n]" if has_tables else f"[{parts}]"
     if isinstance(item, Section | dict):
         items = (
             item.items() if isinstance(item, dict) else ((key, getattr(item, key)) for key in type(item).model_fields)

@@ -19,14 +19,14 @@ from ...setup.setup import Setup
 
 #: A term is identified by its tendencies for random fields, in every CELL_STRIDE-th row and column, in NUMBER_FORMAT.
 SEED, CELL_STRIDE, NUMBER_FORMAT = 11, 8, "%.5e"
-#: The range of these fields, and a wider range, because conditions in a term may hold only beyond the first.
+#: The range of these fields, and a wider range, because conditions in a term may hold only outside VALUE_RANGE.
 VALUE_RANGE, WIDE_VALUE_RANGE = (1.0, 2.0), (-1e4, 1e4)
 #: Largest difference of a tendency, relative to its largest value, that counts as rounding.
 ROUND_OFF = 1e-6
 
 
 def check_terms(setup: Setup) -> None:
-    """Check that the user terms can be computed. ConfigError: one cannot."""
+    """Check that the user terms can be computed. ConfigError: a term cannot."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.user_terms]
     problems += [
@@ -56,9 +56,9 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
     """Check that a term can be computed, and that its tendency in a cell does not depend on the block."""
     rates = tendencies_of_random_fields(term, scheme, parameters)
     context = f"{source_line_of(term.tendency)}: {term.name}"
-    finite = {name: np.isfinite(values) for name, values in rates.items()}
+    is_finite = {name: np.isfinite(values) for name, values in rates.items()}
     if fields_not_finite := [
-        name for name, values in finite.items() if not (values.all() if term.parameters else values.any())
+        name for name, values in is_finite.items() if not (values.all() if term.parameters else values.any())
     ]:
         raise UsageError(
             f"{context} returns values that are not finite for {', '.join(fields_not_finite)}, given fields from 1 to 2"
@@ -67,7 +67,7 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
         term, scheme, parameters, replace(scheme, term_names=(), user_terms=(term,)).halo_width
     )
     for name, values in rates.items():
-        largest = np.abs(values[finite[name]]).max(initial=0.0)
+        largest = np.abs(values[is_finite[name]]).max(initial=0.0)
         if not np.allclose(rates_of_narrow_halo[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
             raise UsageError(
                 f"{context}: the tendency of {name} depends on the block of the cell; use `map` for functions of each "

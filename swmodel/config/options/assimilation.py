@@ -45,10 +45,10 @@ class BaseAssimilationOptions(Section):
     every_steps: int = option(1, "steps", "steps between states that are compared with observations", ge=1)
     length: float = option(0.0, "m", "correlation length of the first guess's errors, for fields", ge=0)
     correlation: Literal["diffusion", "spectrum"] = option(
-        "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
+        "diffusion", "", "correlation of the first guess's errors by diffusion (any coast) or by spectrum (no land)"
     )
     correlation_time: float = option(
-        0.0, "s", "correlation time of these errors in records of corrections and incident waves; 0: independent", ge=0
+        0.0, "s", "correlation time of errors in the records of corrections and incident waves; 0: independent", ge=0
     )
     correction_length: float = option(0.0, "m", "correlation length of corrections; 0: as `length`", ge=0)
     correction_every: Duration = option(86400.0, "s", "time between records of corrections")
@@ -57,13 +57,17 @@ class BaseAssimilationOptions(Section):
     localisation: float = option(0.0, "m", "letkf: distance beyond which an observation has no influence", ge=0)
     inflation: float = option(1.0, "1", "letkf: factor of the members' covariance at each analysis", ge=1)
     relaxation: float = option(
-        0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone", ge=0, le=1
+        0.5, "1", "letkf: fraction of the decrease of spread at an analysis that is undone", ge=0, le=1
     )
     impact: str = option("", "", "quantity on which each observation's impact is computed, such as energy; empty: none")
-    impact_days: float = option(0.0, "days", "time of this quantity after the window", ge=0)
-    outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
-    inner: int = option(50, "iterations", "most conjugate-gradient iterations per outer iteration", ge=1)
-    gradient: float = option(1e-3, "1", "norm of the gradient to stop at, relative to its first value", gt=0, lt=1)
+    impact_days: float = option(0.0, "days", "time after the window for which the impact is computed", ge=0)
+    outer: int = option(
+        10, "iterations", "largest number of outer iterations, each with a new run and its derivative", ge=1
+    )
+    inner: int = option(50, "iterations", "largest number of conjugate-gradient iterations per outer iteration", ge=1)
+    gradient: float = option(
+        1e-3, "1", "norm of the gradient at which to stop, relative to its first value", gt=0, lt=1
+    )
 
 
 if TYPE_CHECKING:

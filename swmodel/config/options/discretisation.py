@@ -26,7 +26,7 @@ class SchemeOptions(Section):
     )
 
 
-#: Thickness in units of `drying.thickness` above which faces are fully open. Draining layers end between 1 and this.
+#: Thickness in units of `drying.thickness` above which faces are fully open. Draining layers end between 1 and 2 units.
 WET_THICKNESS_RATIO = 2.0
 
 
@@ -66,7 +66,7 @@ class TimeOptions(Section):
     max_substeps: int = option(
         1,
         "",
-        "most substeps per step while the flow is too fast for dt, a power of two; 1: all steps have the length dt",
+        "largest number of substeps of a step, a power of two, for flow that is too fast for dt; 1: no substeps",
         ge=1,
         le=1024,
     )

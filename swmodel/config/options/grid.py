@@ -66,7 +66,7 @@ GEOMETRIES = (*EXTENT_KEYS, PROJECTED)
 
 
 def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
-    """Number of cells, rounded; None unless all are finite numbers, `size` is positive and `end` is beyond `start`."""
+    """Number of cells, rounded; None unless all are finite numbers with `size` positive and `end` beyond `start`."""
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
         return None
     return max(1, round((end - start) / size)) if size > 0 and end > start else None
@@ -103,7 +103,7 @@ class GridOptions(Section):
         "longitude and latitude of the grid's north pole (latlon); edges and cell sizes refer to this pole",
     )
     crs: str | None = option(
-        None, "", 'projected coordinate reference system in m of x and y, such as "EPSG:32633" (plane); none: a plane'
+        None, "", 'projected coordinate reference system of x and y, in m, such as "EPSG:32633" (plane); none: a plane'
     )
     easting: Deferred[float] = option(None, "m", "easting of the western edge (plane with crs)")
     northing: Deferred[float] = option(None, "m", "northing of the southern edge (plane with crs)")

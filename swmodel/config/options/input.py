@@ -10,7 +10,7 @@ from pydantic import PrivateAttr, create_model, field_validator
 from ...ocean.elements import index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import INPUT_FIELDS, VARIABLES
-from ...ocean.terms.boundary_data import ARRAYS
+from ...ocean.terms.boundary_data import TIDE_ARRAYS
 from .output import PlaceName
 
 #: Words for the location of a field.
@@ -36,7 +36,7 @@ else:
                 tuple[str, ...],
                 option((), "file", f"boundary tide, {what} of each constituent, {units}, {LOCATION_WORDS[location]}"),
             )
-            for array, (location, units, what, _) in ARRAYS.items()
+            for array, (location, units, what, _) in TIDE_ARRAYS.items()
         },
     )
 

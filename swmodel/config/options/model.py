@@ -88,12 +88,12 @@ class Config(ConfigWithTerms):
         return {**sections, **{name: classes[name](**each) for name, each in tables.items() if isinstance(each, dict)}}
 
     #: Whether a command has already checked this configuration.
-    _checked: bool = PrivateAttr(default=False)
+    _is_checked: bool = PrivateAttr(default=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
         """A copy; one with changes counts as unchecked."""
         copy = super().model_copy(update=update, deep=deep)
-        copy._checked = self._checked and not update
+        copy._is_checked = self._is_checked and not update
         return copy
 
 

@@ -104,7 +104,10 @@ class OutputOptions(Section):
         (), "", "fields whose largest value over all steps so far, and its time, are in each snapshot"
     )
     arrival: float | None = option(
-        None, "m", "least |eta| of an arrival; the time of the first one in each cell is written; none: no times", gt=0
+        None,
+        "m",
+        "smallest |eta| of an arrival; the time of the first arrival in each cell is written; none: no times",
+        gt=0,
     )
     inundation: bool = option(
         False, "", "whether the first time that water covers ground that was dry at the start is written"
@@ -115,7 +118,9 @@ class OutputOptions(Section):
     harmonics_fields: tuple[Literal["eta", "u", "v", "transport_x", "transport_y"], ...] = option(
         ("eta",), "", "fields of the harmonic analysis"
     )
-    harmonics_from: Duration | None = option(None, "s", 'model time at which this analysis starts, such as "5 days"')
+    harmonics_from: Duration | None = option(
+        None, "s", 'model time at which the harmonic analysis starts, such as "5 days"'
+    )
     harmonics_every_steps: int | None = option(
         None, "steps", "steps between values of the harmonic analysis; none: a 40th of the shortest period", ge=1
     )
@@ -163,5 +168,5 @@ class RestartOptions(Section):
         "netcdf", "", "format of restart files: netcdf, or zarr, which all processes write at once"
     )
     every_wall: Duration | None = option(
-        1200.0, "s", 'wall-clock time after the last restart at which a further one is written; "none": never'
+        1200.0, "s", 'wall-clock time after the last restart file at which a further file is written; "none": never'
     )

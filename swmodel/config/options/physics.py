@@ -35,7 +35,7 @@ class BasePhysicsOptions(Section):
     reduced_gravity: bool = option(
         False,
         "",
-        "whether the layer lies over a deep one at rest: then gravity is the reduced one, eta that of the interface",
+        "whether the layer lies over a deep layer at rest; gravity is then the reduced one, eta that of the interface",
     )
     full_gravity: float = option(
         9.81, "m s-2", "gravity of the planet, for reduced_gravity; sea level is eta gravity / full_gravity", gt=0
@@ -43,7 +43,9 @@ class BasePhysicsOptions(Section):
     depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
     density: float = option(1025.0, "kg m-3", "density of water, which divides the wind stress", gt=0)
     f0: float = option(
-        0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation if it is not 0"
+        0.0,
+        "s-1",
+        "Coriolis parameter at y = 0; on a sphere, f0 + beta y replaces that of the rotation unless both are 0",
     )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
     tracers: tuple[TracerOptions, ...] = option((), "", "passive tracers, each a table [[tracer]]")

@@ -37,7 +37,10 @@ class RunOptions(Section):
         None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
     )
     check_every_steps: int | None = option(
-        None, "steps", "most steps between two health checks of the state; none: as many as take half a second", ge=1
+        None,
+        "steps",
+        "largest number of steps between health checks of the state; none: as many as take half a second",
+        ge=1,
     )
     watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
         600.0, "s", 'wall-clock time without progress after which the run is aborted, such as "10 min"; 0: never', ge=0

@@ -3,7 +3,7 @@
 kernels           the CUDA C++ of a step, from its Programs
 split             a pass as several kernels, where one would not fit into the registers
 kernel_library    the compilation of the kernels by NVRTC, and their loading by the driver
-calls             the foreign call from JAX, the planes of the fields, the flags of land
+calls             the foreign call from JAX; the planes of the fields, and the flags of land
 executor          the executor itself
 launch.cc         the foreign call, which launches kernels on XLA's stream
 device_functions.h, kernel_arguments.h  the functions that kernels call, for one cell; the arguments of a kernel

@@ -1,7 +1,7 @@
 """The kernels of a step in JAX: a foreign call that launches them, on fields in planes with halos.
 
-As `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour, kernels copy
-the halos and one call takes several steps.
+They work as `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour,
+kernels copy the halos, and one call takes several steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CudaCalls(NativeCalls):
         if reason := block_unsupported_reason(rows, columns):
             raise SetupError(f"run.executor: {reason}; use more devices, or xla")
         self.kernels = kernel_library.load(self.request).kernels
-        # A step and its adjoint share a memory, so both have the same `halo_rows`.
+        # A step and its adjoint share a memory, so `halo_rows` is the same for both.
         self.halo_rows = max(self.halo, generated_step.scheme.adjoint_static_halo)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
@@ -89,8 +89,8 @@ class CudaCalls(NativeCalls):
         return [view(number) for number in range(len(planes))]
 
     def flags(self, skip_land: bool = False):
-        """[blocks of threads in y, in x]: 1 with land within reach of the cells, else 0; `skip_land` has no effect."""
-        mask_reach, (n_rows, n_columns) = self.reach_of_masks(), self.static.mask_bits.shape
+        """For each block of threads, [y, x], 1 if land is within reach of a cell, else 0; `skip_land` has no effect."""
+        mask_reach, (n_rows, n_columns) = self.mask_reach(), self.static.mask_bits.shape
         size = BLOCK_THREADS[1] * self.kernels.cells_per_thread, BLOCK_THREADS[0]
         corner = self.generated_step.static_halo - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
         land = (self.static.mask_bits != ALL_WATER_BITS)[corner[0] : n_rows, corner[1] : n_columns]
@@ -102,12 +102,12 @@ class CudaCalls(NativeCalls):
         return jax.lax.reduce_window(land.astype(np.uint8), np.uint8(0), jax.lax.max, window, size, "VALID")
 
     def grid_size(self, margins: Margins) -> tuple[int, int]:
-        """The blocks of threads of a kernel, in x and y."""
+        """The numbers of blocks of threads of a kernel, in x and y."""
         (rows, columns), (south, north, west, east) = self.shape, margins
         rows_of_block = BLOCK_THREADS[1] * self.kernels.cells_per_thread
         return -(-(columns + west + east) // BLOCK_THREADS[0]), -(-(rows + south + north) // rows_of_block)
 
-    def reach_of_masks(self) -> int:
+    def mask_reach(self) -> int:
         return max_reach(self.step_code.programs, ("mask",))
 
     def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes_of_pass):
@@ -178,7 +178,7 @@ def is_own_neighbour(transport: Transport) -> bool:
 
 
 def find_plane_rotation(programs: Sequence[Program], fields, excluded=()) -> PlaneRotation:
-    """The planes of all fields except excluded ones, for passes that write into planes that they do not read.
+    """The planes of all fields except `excluded` ones, for passes that write into planes that they do not read.
 
     Fields that take over each other's memory share planes. The fields start in the first planes, in their order, and
     return to them after a few steps.
@@ -186,9 +186,9 @@ def find_plane_rotation(programs: Sequence[Program], fields, excluded=()) -> Pla
     rotating = [name for name in fields if name not in excluded]
     cycles, n_planes = [], 0
     for group in plane_sharing_groups(programs, rotating):
-        cycle, count = cycle_with_fewest_planes(programs, group)
+        cycle, n_group_planes = cycle_with_fewest_planes(programs, group)
         cycles.append([[{key: n_planes + plane for key, plane in each.items()} for each in passes] for passes in cycle])
-        n_planes += count
+        n_planes += n_group_planes
     n_steps = math.lcm(*map(len, cycles))
     planes_of_fields = np.zeros((n_steps, len(programs), 3, len(fields)), np.int32)
     for step in range(n_steps):
@@ -204,7 +204,7 @@ def find_plane_rotation(programs: Sequence[Program], fields, excluded=()) -> Pla
 
 
 def plane_sharing_groups(programs: Sequence[Program], names: Sequence[str]) -> list[list[str]]:
-    """The names in groups of fields that may take over each other's memory after a pass."""
+    """The names, in groups of fields that may take over each other's memory after a pass."""
     group = {name: [name] for name in names}
     for name, other in (pair for program in programs for pair in program.planes_after.items()):
         if name in group and other in group and group[name] is not group[other]:
@@ -230,7 +230,7 @@ def cycle_of_group(
 ) -> list | None:
     """The cycle of a group in `n_planes` planes; None if these are too few.
 
-    A pass writes into the planes whose last write is oldest, of those that it neither reads nor keeps.
+    Of the planes that a pass neither reads nor keeps, it writes into those whose last write is oldest.
     """
     plane_of, oldest_first = {name: n for n, name in enumerate(group)}, list(range(n_planes))
     history: list[list[dict]] = []

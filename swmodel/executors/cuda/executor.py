@@ -18,12 +18,12 @@ from .calls import CudaCalls, is_own_neighbour
 if TYPE_CHECKING:
     from ...parallel.transport.transport import Transport
 
-#: Steps per foreign call if a block is its own neighbour; each call costs time in addition to its launches.
+#: Steps per foreign call if a block is its own neighbour; a call takes time in addition to that of its launches.
 STEPS_PER_CALL = 10
 
 
 def register() -> None:
-    """Register the foreign call with JAX. ImportError: its library is unusable. SetupError: JAX computes on the CPU."""
+    """Register the foreign call with JAX. ImportError: its library cannot be used. SetupError: JAX uses the CPU."""
     if reason := ffi_libraries.unsupported_reason(LIBRARY, ABI_VERSION):
         raise ImportError(
             f"the executor cuda cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
@@ -38,10 +38,10 @@ def register() -> None:
 
 
 class CudaExecutor(NativeExecutor):
-    """The step as kernels, generated from the dynamics: on NVIDIA GPUs, for every scheme and stepper without drying.
+    """The step as kernels for NVIDIA GPUs, generated from the dynamics, for every stepper and scheme without drying.
 
     Args:
-        steps_per_sweep: steps per foreign call, more than one only for a block that is its own neighbour.
+        steps_per_sweep: steps per foreign call; more than one only for a block that is its own neighbour.
     """
 
     name = "cuda"

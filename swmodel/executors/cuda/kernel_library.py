@@ -1,7 +1,7 @@
 """The kernels of a step, compiled for the GPU of this process and loaded by its driver.
 
-NVRTC, which comes with JAX for CUDA, compiles them, so no toolkit is needed. The binaries are kept in the folder of
-compiled steps (`native.step_library`), under digests of the text, headers, options, architecture and NVRTC version.
+NVRTC, which comes with JAX for CUDA, compiles them, so no CUDA toolkit is needed. The binaries are kept in the folder
+of compiled steps (`native.step_library`), under digests of text, headers, options, architecture and NVRTC version.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ HEADERS = ("device_functions.h", "kernel_arguments.h")
 #: IEEE division and roots; products are fused only where the text says so; float32 denormals are flushed to zero. The
 #: log names register spills.
 NVRTC_OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
-COMPUTE_CAPABILITY_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; 76 is the minor version
+#: The driver's numbers of CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and ..._MINOR.
+MAJOR_VERSION_ATTRIBUTE, MINOR_VERSION_ATTRIBUTE = 75, 76
 
 log = logging.getLogger(__name__)
 
 
 class CudaPackage(NamedTuple):
-    """What a package of JAX for CUDA needs, and the GPUs that it supports."""
+    """What a plugin of JAX for CUDA needs, and the GPUs that it supports."""
 
     cuda_version: int  # the CUDA that the driver must support
-    nvrtc: str  # file name of the library
-    oldest_architecture: int  # the first that this NVRTC supports
+    nvrtc: str  # file name of the library NVRTC
+    oldest_architecture: int  # the oldest one that this NVRTC supports
 
 
+#: By the name of the plugin.
 CUDA_PACKAGES = {
     "jax_cuda13_plugin": CudaPackage(13, "libnvrtc.so.13", 75),
     "jax_cuda12_plugin": CudaPackage(12, "libnvrtc.so.12", 50),
@@ -50,9 +52,9 @@ CUDA_PACKAGES = {
 class KernelVariant(NamedTuple):
     """How the kernels are written and compiled."""
 
-    cells_per_thread: int  # cells that a thread computes
+    cells_per_thread: int  # adjacent cells of a column that a thread computes
     max_values: int | None  # largest number of values per cell in a kernel, see `split.split`
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # in addition to NVRTC_OPTIONS
 
 
 #: Variants in the order in which they are tried, until no register spills into memory.
@@ -63,14 +65,14 @@ KERNEL_VARIANTS = (
     KernelVariant(1, 400),
     KernelVariant(1, 400, ("--ptxas-options=-O1",)),  # else a few numbers spill around divisions in double precision
 )
-#: Largest text with one kernel per pass, characters times bytes per number: compilers take minutes for longer ones.
+#: Largest size of a text with one kernel per pass, characters times bytes per number: larger ones compile for minutes.
 MAX_TEXT_SIZE = 1_000_000
 
 
 class LoadedKernels(NamedTuple):
     """The kernels of a step, ready to be launched."""
 
-    handle: int  # CUlibrary
+    handle: int  # the CUlibrary of the driver
     kernels: CudaKernels
 
 
@@ -113,7 +115,7 @@ def driver() -> ctypes.CDLL:
 
 
 def check_driver_version() -> None:
-    """Raise SetupError if the driver is too old for the installed JAX, which then uses the CPU."""
+    """Raise SetupError if the driver is too old for the installed JAX, which would then use the CPU."""
     version = ctypes.c_int()
     if error := driver().cuDriverGetVersion(ctypes.byref(version)):
         raise SetupError(f"the CUDA driver does not report its version: {error_name(error)}")
@@ -141,7 +143,7 @@ def architecture() -> str:
     """
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     error = driver().cuInit(0) or driver().cuDeviceGet(ctypes.byref(device), 0)
-    for attribute, number in (COMPUTE_CAPABILITY_MAJOR, major), (COMPUTE_CAPABILITY_MAJOR + 1, minor):
+    for attribute, number in (MAJOR_VERSION_ATTRIBUTE, major), (MINOR_VERSION_ATTRIBUTE, minor):
         error = error or driver().cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
     if error:
         raise SetupError(f"the CUDA driver finds no GPU: {error_name(error)}")
@@ -221,7 +223,7 @@ def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = 
     texts, names = strings(*((HERE / name).read_bytes() for name in HEADERS)), strings(*map(str.encode, HEADERS))
     arguments = ctypes.byref(program), text.encode(), b"step.cu", len(HEADERS), texts, names
     if error := library.nvrtcCreateProgram(*arguments):
-        raise SetupError(f"NVRTC: error {error}")
+        raise SetupError(f"NVRTC cannot begin to compile the kernels of the step: error {error}")
     options = [option.encode() for option in (*NVRTC_OPTIONS, *extra_options, f"--gpu-architecture={architecture}")]
     failed = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     compiler_log = program_output(library, program, "ProgramLog").decode(errors="replace")
@@ -234,11 +236,11 @@ def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = 
 
 
 def program_output(library: ctypes.CDLL, program, what: str) -> bytes:
-    """The log or the binary of a program of NVRTC."""
+    """The "ProgramLog" or the "CUBIN" of a program of NVRTC."""
     size = ctypes.c_size_t()
     if error := getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):
-        raise SetupError(f"NVRTC: error {error}")
-    text = ctypes.create_string_buffer(size.value)
-    if error := getattr(library, f"nvrtcGet{what}")(program, text):
-        raise SetupError(f"NVRTC: error {error}")
-    return text.raw
+        raise SetupError(f"NVRTC does not return the size of its {what}: error {error}")
+    content = ctypes.create_string_buffer(size.value)
+    if error := getattr(library, f"nvrtcGet{what}")(program, content):
+        raise SetupError(f"NVRTC does not return its {what}: error {error}")
+    return content.raw

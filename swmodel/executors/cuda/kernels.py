@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..native.emit import block
+from ..native.emit import indented_text
 from ..native.expressions import CPP_TYPES, MASK_BITS, coefficient_product, expression, variable_name
 from ..native.generate import StepCode, round_up
 from ..native.graph import LEAVES, Coefficient, Node, Program, Ref, nodes_of
@@ -29,10 +29,10 @@ CONSTANT_ALIGNMENT_BYTES = 256
 
 
 def block_unsupported_reason(rows: int, columns: int) -> str:
-    """Why kernels cannot compute a block of so many cells; an empty string if they can."""
-    is_small_enough = (rows + MAX_PADDING) * (columns + MAX_PADDING) <= MAX_PLANE_CELLS
-    is_short_enough = rows + MAX_PADDING <= MAX_GRID_BLOCKS * BLOCK_THREADS[1]
-    return "" if is_small_enough and is_short_enough else f"a block of {rows} x {columns} cells is too large for a GPU"
+    """Why kernels cannot compute a block of this many cells; an empty string if they can."""
+    has_few_cells = (rows + MAX_PADDING) * (columns + MAX_PADDING) <= MAX_PLANE_CELLS
+    has_few_rows = rows + MAX_PADDING <= MAX_GRID_BLOCKS * BLOCK_THREADS[1]
+    return "" if has_few_cells and has_few_rows else f"a block of {rows} x {columns} cells is too large for a GPU"
 
 
 FILE_TEMPLATE = """#include "device_functions.h"
@@ -90,16 +90,16 @@ class CudaKernels(NamedTuple):
     """The kernels of a step."""
 
     source: str  # CUDA C++ that includes device_functions.h
-    cells_per_thread: int  # cells that a thread computes
-    constant_bytes: int  # enough for the constants of any pass
+    cells_per_thread: int  # adjacent cells of a column that a thread computes
+    constant_bytes: int  # room for the constants of any pass
     n_temporaries: int  # largest number of planes of temporaries that a pass needs
-    margins: tuple[tuple[Margins, ...], ...]  # of the kernels of each pass
+    margins: tuple[tuple[Margins, ...], ...]  # for each pass, those of its kernels
 
 
 def write_kernels(
     code: StepCode, dtype: str, cells_per_thread: int = CELLS_PER_THREAD, max_values: int | None = None
 ) -> CudaKernels:
-    """The kernels of all passes of a step, each with at most `max_values` values per cell if possible: see `split`."""
+    """The kernels of all passes of a step, each with at most `max_values` values per cell if possible; see `split`."""
     passes = [PassKernels(code, number, cells_per_thread, max_values) for number in range(len(code.programs))]
     text = FILE_TEMPLATE.format(type=CPP_TYPES[dtype], passes="".join(each.text() for each in passes))
     # Coefficients, slip, offsets, ny and nx, each at most 8 bytes, and padding.
@@ -149,8 +149,8 @@ class PassKernels:
             outputs=len(written) + 1,
             halo_fields=field_indices(code, program.halo_fields),
             sent_fields=field_indices(code, program.sent_fields),
-            products=block(products, 2),
-            offsets=block(offsets, 2),
+            products=indented_text(products, 2),
+            offsets=indented_text(offsets, 2),
             kernels=kernel_texts,
         )
 
@@ -170,15 +170,15 @@ class PassKernels:
         refs += map(Ref, kernel.temporaries)
         values = dict(zip(written, refs, strict=True))
         temporary_refs = {node: Ref(node) for node in planes if node not in kernel.temporaries}
-        body = block(CellStatements(self, values, temporary_refs).lines, 2)
-        # Kernels with temporaries also compute cells beyond the block, where there are no flags.
+        body = indented_text(CellStatements(self, values, temporary_refs).lines, 2)
+        # Kernels that write temporaries also compute cells beyond the block, for which `near_land` has no flags.
         if not kernel.temporaries:
             water = self.code.open_water_refs
             values = {name: water[ref.node].moved(ref.row, ref.column) for name, ref in values.items()}
             temporary_refs = {water[node].node: Ref(node, -water[node].row, -water[node].column) for node in planes}
             temporary_refs = {node: ref for node, ref in temporary_refs.items() if node.op not in LEAVES}
             cells = CellStatements(self, values, temporary_refs)
-            body = WATER_AND_LAND_TEMPLATE.format(water=block(cells.lines, 2), land=body)
+            body = WATER_AND_LAND_TEMPLATE.format(water=indented_text(cells.lines, 2), land=body)
         read = {name: address for name, address in read.items() if f" {name}[" in body}
         pointers = [f"const T* __restrict__ const {name} = {address} + offset;" for name, address in read.items()]
         pointers += [f"T* __restrict__ const {name} = {address} + offset;" for name, address in written.items()]
@@ -189,7 +189,7 @@ class PassKernels:
             y=BLOCK_THREADS[1],
             rows=self.cells_per_thread,
             margins=kernel.margins,
-            pointers=block(pointers, 2),
+            pointers=indented_text(pointers, 2),
             body=body,
         )
 
@@ -206,8 +206,8 @@ class CellStatements:
     """The statements for the cells of a thread, which compute each value once.
 
     Args:
-        written: values by the names of the pointers through which they are written.
-        temporary_refs: {node: the temporary from which it is read}.
+        written: {name of a pointer: the value that is written through it}.
+        temporary_refs: {node: the Ref of the temporary from which it is read}.
     """
 
     def __init__(self, pass_kernels: PassKernels, written: dict[str, Ref], temporary_refs: dict[Node, Ref]):
@@ -281,5 +281,5 @@ def cell_offset(row: int, column: int) -> str:
 
 
 def field_indices(code: StepCode, names) -> str:
-    """The numbers of fields as the elements of a C++ array, which needs at least one."""
+    """The numbers of fields as the elements of a C++ array, which needs at least one element."""
     return ", ".join(str(code.fields.index(name)) for name in names) or "0"

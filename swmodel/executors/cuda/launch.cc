@@ -97,7 +97,7 @@ ffi::Error launch_steps(void* stream, ffi::RemainingArgs arrays, ffi::RemainingR
   const auto result_data = [&](std::size_t n) { return (*results.get<ffi::AnyBuffer>(n))->untyped_data(); };
   const auto dimension = [&](std::size_t n, int axis) { return static_cast<int>(array(n).dimensions()[axis]); };
   const auto data = [&](std::size_t n) { return static_cast<const char*>(array(n).untyped_data()); };
-  const bool single = array(0).element_type() == ffi::F32;
+  const bool is_float32 = array(0).element_type() == ffi::F32;
 
   KernelArguments args{};
   args.memory = array(0).untyped_data();
@@ -146,7 +146,7 @@ ffi::Error launch_steps(void* stream, ffi::RemainingArgs arrays, ffi::RemainingR
   };
   for (int n = 0; n < steps; ++n) {
     const std::int64_t* grid_size = grid_sizes.begin();
-    args.scalars = data(3) + n * dimension(3, 1) * (single ? sizeof(float) : sizeof(double));
+    args.scalars = data(3) + n * dimension(3, 1) * (is_float32 ? sizeof(float) : sizeof(double));
     for (int p = 0; p < passes; ++p) {
       const std::string pass = std::to_string(first_pass + p);
       args.planes = reinterpret_cast<const int*>(data(1)) + (n * passes + p) * 3 * args.n_fields;

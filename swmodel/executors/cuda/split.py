@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from ..native.graph import LEAVES, Node, Program, Ref, read_offsets, topological
 
-#: Number of nodes that are tried as the next temporary: those that probably save the most.
+#: Largest number of nodes that are tried as the next temporary: those that probably save the most values.
 MAX_CANDIDATES = 24
 
 
 class Margins(NamedTuple):
-    """Rows and columns beyond the block for which a kernel also computes its values."""
+    """The numbers of rows and columns beyond each side of the block in which a kernel also computes its values."""
 
     south: int = 0
     north: int = 0
@@ -25,7 +25,7 @@ class Margins(NamedTuple):
     east: int = 0
 
     def extended_by(self, cells: Iterable[tuple[int, int]]) -> Margins:
-        """The margins of a value that a kernel with these margins reads at some offsets (rows, columns)."""
+        """The margins of a value that a kernel with these margins reads at the offsets `cells` (rows, columns)."""
         rows, columns = zip(*cells, strict=True)
         return Margins(
             max(0, self.south - min(rows)),
@@ -39,7 +39,7 @@ class Margins(NamedTuple):
 
 
 class KernelOutputs(NamedTuple):
-    """What one kernel writes."""
+    """The values that one kernel writes."""
 
     outputs: dict[str, Ref]  # fields by name
     temporaries: tuple[Node, ...]
@@ -97,7 +97,7 @@ class ValueCounter:
         return bits
 
     def in_middle_column(self, bits: int) -> int:
-        """The offsets of a node that is uniform in a row, and is read at these offsets: same rows, middle column."""
+        """The offsets of a node that is uniform in a row and is read at offsets `bits`: same rows, middle column."""
         row, result, row_mask = 0, 0, (1 << self.row_bits) - 1
         while bits:
             result |= bool(bits & row_mask) << (row * self.row_bits + self.middle_column)
@@ -105,13 +105,13 @@ class ValueCounter:
         return result
 
     def count(self, refs: Iterable[Ref], stored: Collection[Node]) -> int:
-        """The number of values that a thread computes for some refs; it reads those of `stored` nodes."""
+        """The number of values that a thread computes for some refs, if it reads those of `stored` nodes."""
         numbers = {node.number for node in stored}
         return sum(bits.bit_count() for n, bits in self.offset_bits(refs, set(stored)).items() if n not in numbers)
 
 
 def split(program: Program, max_values: int | None) -> list[KernelOutputs]:
-    """The kernels of a pass, in order, each with at most `max_values` values per cell if possible; None: one kernel."""
+    """The kernels of a pass, in order, each with at most `max_values` values per cell if possible. None: one kernel."""
     if max_values is None:
         return [KernelOutputs(program.outputs, (), Margins())]
     counter, temporaries = ValueCounter(program), list[Node]()
@@ -145,7 +145,7 @@ def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Nod
 def pack_into_kernels(
     counter: ValueCounter, program: Program, temporaries: list[Node], max_values: int
 ) -> list[KernelOutputs]:
-    """Few kernels within the limit, by merging neighbours; each temporary is written before another kernel reads it.
+    """Few kernels within the limit, made by merging adjacent ones; a temporary is written before other kernels read it.
 
     No kernel reads farther than the whole pass would, because halos are only wide enough for that.
     """

@@ -1,9 +1,9 @@
 """The executor `native`: steps in C++ for CPUs, generated from the dynamics.
 
-    symbol, graph     arrays without values, and the graph that records their operations
+    symbol, graph     arrays without values, and the graph that records operations on them
     operations        the operations of a graph: values, C++ and derivatives
-    trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
-    rewrite, schedule  fused multiply-adds, static parts, water and land; the order of computations
+    trace, derive     the dynamics and the time steppers, run on such arrays; tangent and adjoint of a graph
+    rewrite, schedule  fused multiply-adds, static parts, forms far from land; the order of computations
     body, emit, expressions   the C++ of an iteration of the loop, of the loop, and of one operation
     generate, step_library  the C++ of a step; its library, from a folder or from the machine's compiler
     generated_step, calls   the static fields of a step; the foreign calls from JAX, and the loop over steps
@@ -29,7 +29,7 @@ from .trace import kinds_of
 
 #: The library with the foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
-#: Version of the calling convention of calls.py, as in pass_arguments.h; raise both when the arrays of a call change.
+#: Version of the calling convention of calls.py, as in pass_arguments.h; raise both when arrays or options change.
 ABI_VERSION = 13
 
 

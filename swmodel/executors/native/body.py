@@ -6,7 +6,7 @@ from .expressions import MASK_BITS, expression, index_in, variable_name
 from .graph import STATIC_LEAVES, Coefficient, Node, Ref
 from .schedule import vectors_away
 
-#: The C++ tables of the masks whose value depends on the number of wet cells at a corner.
+#: The C++ tables of those masks whose value depends on the number of wet cells around a corner.
 CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
 
 
@@ -15,11 +15,11 @@ class LoopBody:
 
     Args:
         emitter: the `emit.Emitter`, with the variables of all row values.
-        open_water_refs: {node: its simplified form far from land}; None near land.
+        open_water_refs: {node: the Ref of its simplified form far from land}; None near land.
 
     Attributes:
         lines: the statements.
-        statics: {number of a static field: rows that are read}.
+        statics: {number of a static field: the rows in which it is read}.
     """
 
     def __init__(self, emitter, open_water_refs: dict[Node, Ref] | None):
@@ -38,14 +38,14 @@ class LoopBody:
             self.compute(*key)
 
     def local_variable(self, text: str) -> str:
-        """A variable with the value of an expression, the same one for equal expressions."""
+        """A variable with the value of an expression, the same variable for equal expressions."""
         if text not in self.variables:
             self.variables[text] = f"t{len(self.variables)}"
             self.lines.append(f"const auto {self.variables[text]} = {text};")
         return self.variables[text]
 
     def compute(self, node: Node, row: int):
-        """Load or compute a row value into its variable, unless the variable has its value already."""
+        """Load or compute a row value into its variable, unless this has been done."""
         if (node, row) not in self.pending:
             return
         self.pending.remove((node, row))
@@ -118,7 +118,7 @@ class LoopBody:
         return f"load<V>({variable_name('s', number, row)} + i + {vector} * N + {column})"
 
     def shifted(self, node, row, vector, column) -> str:
-        """A value that variables hold, read `column` columns to the east."""
+        """The expression of a value that variables hold, read `column` columns to the east."""
         if not column:
             return self.variable(node, row, vector)
         n_vectors = abs(vectors_away(column))

@@ -1,15 +1,15 @@
 """The compiled step in JAX: foreign calls that take the fields with their halos and advance them in place.
 
 During a sequence of steps the fields are in one array, the memory, plane after plane. Each row has further columns on
-both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos and edges are passed as
-small arrays, because an operation of JAX on a full array would cost more than the call.
+both sides for halos and whole vectors. `put` copies fields into the memory, `get` copies them back. Halos and edges are
+passed as small arrays, because an operation of JAX on a full array would take longer than the call.
 
 Arrays of a step (step.cc reads them in this order):
 
     memory      planes of fields
     planes      [3, fields]: for each field, the planes to read, to write, and to send to the neighbours
     halos       west, east [fields, rows, halo]; south, north [fields, halo, columns + 2 halo], corners included
-    extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
+    extent      [2]: rows and columns of the block within the arrays; the rest is unchanged or undefined
     scalars     [steps of the sweep, n]: numbers that are the same for all cells
     static      slip [1]; row_statics [n, rows, 1]; statics [n, rows, columns] and mask_bits [rows, columns]
     flags       [rows, groups of columns] (uint8): the Flags of pass_arguments.h
@@ -50,7 +50,7 @@ CACHE_LINE_BYTES = 64
 
 
 class Edges(NamedTuple):
-    """The outermost columns and rows of the exchanged fields, or the halos, which are edges of the neighbours."""
+    """The outermost columns and rows of the exchanged fields; or halos, which are edges of the neighbours."""
 
     west: Any
     east: Any
@@ -84,7 +84,7 @@ class Edges(NamedTuple):
 
 
 class PlaneRotation(NamedTuple):
-    """The planes of fields, which may change from pass to pass and from step to step, and then repeat."""
+    """The planes of fields, which may change from pass to pass and from step to step, until they repeat."""
 
     planes: np.ndarray  # [steps, passes, 3, fields]: planes that each pass reads, writes, and sends to neighbours
     n_planes: int  # planes in use
@@ -126,7 +126,7 @@ class NativeCalls:
         )
 
     def advance(self, carry: Carry, n, update=None, summary=()):
-        """The carry n steps later; with `update` also the summary, updated after each sweep: see `xla.make_loop`."""
+        """The carry n steps later; with `update` also the summary, updated after each sweep, as in `xla.make_loop`."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
         def update_summary(summary, fields, step):
@@ -205,8 +205,8 @@ class NativeCalls:
         rows, columns = self.shape
 
         def view(plane):
-            lines = memory.reshape(-1, self.plane_size)[plane, : rows * self.row_stride].reshape(rows, self.row_stride)
-            return zero_beyond(lines[:, self.row_padding : self.row_padding + columns], self.extent)
+            padded = memory.reshape(-1, self.plane_size)[plane, : rows * self.row_stride].reshape(rows, self.row_stride)
+            return zero_beyond(padded[:, self.row_padding : self.row_padding + columns], self.extent)
 
         return [view(plane) for plane in planes]
 
@@ -224,7 +224,7 @@ class NativeCalls:
         )
         (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
-        # Ring buffers hold rows that the loop computed further south, where groups must then not be skipped.
+        # Ring buffers hold rows that the loop has computed further south, so groups there must not be skipped.
         field_reach = max(code.halo, code.static_halo) + MAX_COLUMN_SHIFT
         warmup_rows = max(s.warmup_rows for s in code.schedules)
         east_reach = field_reach + max(s.west_reach for s in code.schedules)
@@ -244,7 +244,7 @@ class NativeCalls:
     def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes_of_pass):
         """Run all passes of `n_steps` steps from `step` on; returns the memory and the edges for the next pass.
 
-        planes_of_pass(pass, steps_later=0) is the array `planes` (see the module) of a pass, `steps_later` steps later.
+        planes_of_pass(pass, steps_later=0) is the array `planes` (see the module) of a pass, that many steps later.
         """
         code, static, (rows, columns) = self.step_code, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.halo
@@ -275,9 +275,9 @@ class NativeCalls:
         return memory, edges
 
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
-        """The flags [3, ...] of the passes of `generate.split_by_smoothness`; `flags` are those of land."""
+        """The flags [3, rows, groups] of the passes of `generate.split_by_smoothness`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
-        # Unchanged groups are computed if a term acts at rest, or if each step has its own planes, as in derivatives.
+        # Unchanged groups are computed if a term acts at rest or each step has its own planes, as in derivatives.
         acts_at_rest = any(term.acts_at_rest for term in self.generated_step.scheme.active_terms)
         options = self.memory_layout | int64_attributes(
             itemsize=self.dtype.itemsize,
@@ -307,7 +307,7 @@ class NativeCalls:
         return flags_of_passes[np.array([BREAKING_PASS, SMOOTH_PASS, BREAKING_PASS])]
 
     def step_scalars(self, step, n_steps: int):
-        """The numbers that are the same for all cells, in each of the next steps [n_steps, n].
+        """The numbers that are the same for all cells, for each of the next steps, [n_steps, n].
 
         The foreign call computes their products, so that the bits do not depend on XLA.
         """

@@ -1,10 +1,10 @@
 """Tangent and transpose of Programs, as Programs, for derivatives of a step.
 
 Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift. So the adjoint of a step
-also gathers from neighbours: it reads the state, sends no sums back, and has the same bits on every layout.
+also gathers values from neighbouring cells, adds nothing to theirs, and has the same bits on every layout.
 
-The tangent of x has the name "d.x", its adjoint "bar.x". Adjoints of static fields are summed over the steps, cell by
-cell, in "grad.x".
+The tangent of x has the name "d.x", the adjoint of x "bar.x". Adjoints of static fields are summed over the steps, cell
+by cell, in "grad.x".
 
 Reference: Hückelheim, J., and others (2019), Automatic differentiation for adjoint stencil loops, ICPP.
 """
@@ -24,7 +24,7 @@ def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_
 
     `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,
     and then the adjoints of the start from those of the results. `controls` are the static fields to differentiate with
-    respect to; their tangents have no adjoints.
+    respect to; their tangents have no adjoints. `rotates_planes` is that of `Tracing.programs`.
     """
     programs = tracing.programs(
         method, step, separate_stages="adjoint" in derivative, rotates_planes=rotates_planes and not derivative
@@ -43,7 +43,7 @@ def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_
 
 
 def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
-    """The programs with the tangents of their outputs; `controls` are those of `step_programs`."""
+    """The programs, which also compute the tangents of their outputs; `controls` are those of `step_programs`."""
     active, tangents = active_nodes(programs, controls), {}
     for node in nodes_of(programs):
         if node in active and not node.args:
@@ -72,7 +72,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
 def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Program]:
     """The programs that compute the adjoints of the inputs of `programs` from those of their results.
 
-    The results are in the order of execution, without `sent_fields`; `live` are the fields used after the last program.
+    The new programs are in the order of execution, without `sent_fields`; `live` are the fields used after `programs`.
     """
     live, transposed = set(live), []
     for program in reversed(programs):
@@ -90,7 +90,7 @@ def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Pro
 
 
 def adjoints(graph: Graph, program: Program, live, active) -> dict[Node, Symbol]:
-    """The contributions of a program to the adjoints of its leaves."""
+    """{leaf of a program: the contribution of the program to its adjoint}."""
     bars: dict[Node, Symbol] = {}
 
     def add_contribution(ref: Ref, contribution: Symbol):

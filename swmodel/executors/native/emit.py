@@ -28,15 +28,15 @@ class Emitter:
         number: of the pass.
         open_water_refs: from `rewrite.open_water_refs`.
         is_split_by_smoothness: whether other passes write the groups that this one skips.
-        has_water_loop: whether groups without land have a separate loop; else they are computed as near land.
+        has_water_loop: whether groups without land have a loop of their own; else they are computed as those near land.
 
     Attributes:
-        carriers, idle_nodes: from `rewrite.recomputed_nodes`: carriers of forms on water; nodes not needed on water.
+        carriers, idle_nodes: from `rewrite.recomputed_nodes`: nodes that carry values on water, and nodes idle there.
         variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
-        loop_constants: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_pointers`.
+        loop_constants: {variable: its expression before the loop}; so are `pointers`, to rows, and `mask_pointers`.
         ring_buffers: {depth: the nodes with ring buffers of this depth}, in the order of memory.
         coefficients: the Coefficients with names, in the order of the array k.
-        mask_offsets: (row, vector, column) of the masks that an iteration depends on.
+        mask_offsets: offsets (row, vector, column) of the masks that an iteration depends on.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Emitter:
         for node, (_, depth) in schedule.ring_buffers.items():
             self.ring_buffers.setdefault(depth, []).append(node)
         used = schedule.fields_read | set(program.outputs) | set(program.output_planes)
-        #: The fields that are read or written; those with reads of neighbours come first.
+        #: The fields that are read or written; those that are read at neighbouring cells come first.
         self.fields_used = list(
             dict.fromkeys([*program.halo_fields, *(name for name in numbering.fields if name in used)])
         )
@@ -93,9 +93,9 @@ class Emitter:
         ]
 
         def iteration(body, idle):
-            last = self.ring_buffer_stores(idle)
+            ring_stores = self.ring_buffer_stores(idle)
             stored = ["if (i >= write_from) {", "  const bool inner = rows.is_inner(i, i + N);", *indented(stores), "}"]
-            return [*prefetch_lines, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
+            return [*prefetch_lines, outputs, *body.lines, *stored, *ring_stores, *self.shifts(idle)]
 
         iterations = iteration(near_land, ()), iteration(on_water, self.idle_nodes) if self.has_water_loop else []
 
@@ -116,29 +116,29 @@ struct {self.struct_name} {{
   static constexpr int PLANE_AFTER[] = {{{listed(plane_after)}}};
   static constexpr int N_CONSTANTS = {len(self.coefficients) + 1};
   static void fill_constants(const T* values, T* k) {{
-{block(constants, 4)}
+{indented_text(constants, 4)}
   }}
   template <class V, bool LAND>
   static void compute_row(const RowAccess<T, {self.struct_name}>& rows, const T* k, const ColumnRun* run,
                           const ColumnRun* end, bool prefetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
-{block([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
-{block([f"const T* const {name} = {source};" for name, source in static_pointers], 4)}
-{block([f"const std::uint8_t* const {name} = {source};" for name, source in self.mask_pointers.items()], 4)}
+{indented_text([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
+{indented_text([f"const T* const {name} = {source};" for name, source in static_pointers], 4)}
+{indented_text([f"const std::uint8_t* const {name} = {source};" for name, source in self.mask_pointers.items()], 4)}
     const T* const slip = rows.slip;
-{block([f"const V {name} = {source};" for name, source in self.loop_constants.items()], 4)}
-{block(streaming_flags, 4)}
-{block([f"V {', '.join(f'{name}{{}}' for name in self.variables_of(key))};" for key in self.max_age], 4)}
+{indented_text([f"const V {name} = {source};" for name, source in self.loop_constants.items()], 4)}
+{indented_text(streaming_flags, 4)}
+{indented_text([f"V {', '.join(f'{name}{{}}' for name in self.variables_of(key))};" for key in self.max_age], 4)}
     for (; run < end; ++run) {{
       const Index last = run->last, write_from = run->write_from;
       Index i = run->first;
       if (LAND && run->near_land) {{
         for (; i < last; i += N) {{
-{block(iterations[0], 10)}
+{indented_text(iterations[0], 10)}
         }}
       }} else {{
         for (; i < last; i += N) {{
-{block(iterations[1], 10)}
+{indented_text(iterations[1], 10)}
         }}
       }}
     }}
@@ -147,7 +147,7 @@ struct {self.struct_name} {{
 """
 
     def record_idle_masks(self):
-        """Record the masks of outputs, relative to idle values: these are needed where one of the masks is land."""
+        """Record the masks of outputs, relative to idle values, which are needed where one of these masks is land."""
         read = read_offsets(self.program.outputs.values())
         masks = {cell for node, cells in read.items() if node.op == "mask" for cell in cells}
         from_node = {node: {(y - r, x - c) for r, c in read[node] for y, x in masks} for node in self.idle_nodes}
@@ -180,7 +180,7 @@ struct {self.struct_name} {{
         ]
 
     def shifts(self, idle) -> list[str]:
-        """The statements that shift values at the end of an iteration, except for idle nodes."""
+        """The statements that move values to the next variable at the end of an iteration, except idle ones."""
         shifted = [self.variables_of(key) for key in self.max_age if key[0] not in idle]
         return [f"{names[b]} = {names[b - 1]};" for names in shifted for b in range(len(names) - 1, 0, -1)]
 
@@ -189,18 +189,18 @@ struct {self.struct_name} {{
         return [self.variables[key] + (f"_{age}" if age else "") for age in range(self.max_age[key] + 1)]
 
     def stores(self) -> tuple[list[str], list[str]]:
-        """The flags of outputs with streaming stores, and the stores of all outputs; adds their pointers."""
+        """The flags that say which outputs have streaming stores, and the stores of all outputs; adds the pointers."""
         fields, read, streaming_flags, stores = self.numbering.fields, self.schedule.fields_read, [], []
-        for slot, n in self.program.output_planes.items():
-            self.pointers[f"o{n}"] = f"rows.output({fields.index(slot)})"
+        for name, n in self.program.output_planes.items():
+            self.pointers[f"o{n}"] = f"rows.output({fields.index(name)})"
             streaming_flags.append(
-                f"const bool streams{n} = rows.uses_streaming_store({fields.index(slot)}, {str(slot in read).lower()});"
+                f"const bool streams{n} = rows.uses_streaming_store({fields.index(name)}, {str(name in read).lower()});"
             )
             stores.append(f"store(o{n} + i, out{n}, streams{n} && inner);")
         return streaming_flags, stores
 
     def prefetches(self, statics: dict) -> list[str]:
-        """The prefetches, except of outputs with streaming stores; adds pointers to fields."""
+        """The prefetches of all fields except outputs with streaming stores; adds pointers to fields."""
         program, fields, read = self.program, self.numbering.fields, self.schedule.fields_read
         streamed = {name: n for name, n in program.output_planes.items() if name not in read}
         lines = []
@@ -223,6 +223,6 @@ def indented(lines, spaces=2) -> list[str]:
     return [" " * spaces + line for line in lines]
 
 
-def block(lines, spaces: int) -> str:
+def indented_text(lines, spaces: int) -> str:
     """Statements as indented text."""
     return "\n".join(indented(lines, spaces))

@@ -15,7 +15,7 @@ from ...setup.setup import Setup
 from ..xla import JaxExecutor
 from . import request_of
 from .calls import NativeCalls
-from .generated_step import GeneratedStep, choose_steps_per_sweep, register
+from .generated_step import GeneratedStep, choose_steps_per_sweep, has_several_passes, register
 
 if TYPE_CHECKING:
     from ...parallel.transport.transport import Transport
@@ -38,15 +38,16 @@ def make_replace_statics(indices: tuple[int, ...], transport: Transport):
 class NativeExecutor(JaxExecutor):
     """The step in C++, generated from the dynamics: on CPUs, for every stepper and transport.
 
-    User-defined terms must be traceable on Symbols and have no parameters. The attribute `static` is a StaticInputs,
-    whose fields have the halo that a sweep needs.
+    User-defined terms must run on Symbols and have no parameters. The attribute `static` is a StaticInputs, whose
+    fields have the halo that a sweep needs.
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: the result of `generated_step.choose_steps_per_sweep`.
         threads: see `generated_step.GeneratedStep`.
 
     Raises:
-        ValueError: a block has fewer rows or columns than the halo of a sweep.
+        ValueError: a block has fewer rows or columns than the halo of a sweep, or a step has several passes, which a
+            sweep of several steps cannot take.
         ImportError: the foreign calls cannot be used (`generated_step.register`).
         UsageError: a term cannot be traced.
     """
@@ -61,6 +62,10 @@ class NativeExecutor(JaxExecutor):
             steps_per_sweep = choose_steps_per_sweep(
                 min_block_shape, scheme.halo_width, method, itemsize, scheme.drying
             )
+        if steps_per_sweep > 1 and has_several_passes(method, scheme.drying):
+            raise ValueError(
+                "with drying or a Runge-Kutta method, a sweep takes one step, because a step has several passes"
+            )
         reach = scheme.halo_width * steps_per_sweep
         if reach > min(min_block_shape):
             raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
@@ -68,7 +73,7 @@ class NativeExecutor(JaxExecutor):
         self.set_step_and_loop(setup, transport, generated_step, NativeCalls)
 
     def set_step_and_loop(self, setup: Setup, transport: Transport, generated_step: GeneratedStep, calls_class):
-        """Use this step, whose foreign calls `calls_class` makes: NativeCalls or a subclass. Constructors call it."""
+        """Use this step, with the foreign calls of `calls_class`, NativeCalls or a subclass; for constructors."""
         self.generated_step, self._setup, self.transport = generated_step, setup, transport
         self._static_halos = generated_step.static_halo, generated_step.row_padding(request_of(setup).step_code)
         super().__init__(setup, transport, self._make_static(), (make_loop, calls_class, generated_step))
@@ -100,7 +105,7 @@ class NativeExecutor(JaxExecutor):
             self.static = replace(self.static, statics=program(self.static.statics, values))
 
     def _make_static(self, varying=None):
-        """`static_of` for the blocks of this process; `varying` as in `replace_params`, None: their start values."""
+        """`static_of` for the blocks of this process; `varying` as in `replace_params`; None: values at the start."""
         setup, generated_step, halo = self._setup, self.generated_step, self.generated_step.static_halo
 
         def static(block):

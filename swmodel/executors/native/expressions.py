@@ -1,6 +1,6 @@
 """One operation of a graph as a C++ expression, for the native step and for CUDA kernels.
 
-Both pass functions that read operands and masks; this module fixes the order of operations, and so the bits.
+Both pass functions that read operands and masks; this module fixes the order of operations, and thereby the bits.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def expression(
 
     Args:
         read: the text of an operand.
-        masked: the text of a value where the mask of a Ref is 1, and 0 elsewhere.
+        masked: the text of an expression that is a value where the mask of a Ref is 1, and 0 elsewhere.
         constant: the text of a Coefficient.
         variable: the name of a variable with the value of an expression.
     """
     factors = node.args[:2] if node.op in ("mul", *SUM_AFTER_PRODUCT) else ()
     for mask, other in zip(factors, factors[::-1], strict=True):
-        if mask.node.op == "mask" and mask.node.value in MASK_BITS:  # ignores values on land, even infinite ones
+        if mask.node.op == "mask" and mask.node.value in MASK_BITS:  # 0 on land, even if the other factor is infinite
             product = masked(mask, read(other))
             if node.op == "mul":
                 return product
@@ -50,7 +50,7 @@ def expression(
 
 
 def coefficient_product(k: Coefficient, value_names: list[str]) -> str:
-    """The C++ expression of a Coefficient; new names are appended. The order of its factors fixes its bits."""
+    """The C++ expression of a Coefficient; appends new names to `value_names`. The order of factors fixes the bits."""
     text = f"T({k.number!r})"
     for name, power in k.powers:
         text += f" {'*' if power > 0 else '/'} values[{index_in(value_names, name)}]" * abs(power)
@@ -63,7 +63,7 @@ def variable_name(letter: str, number, *offsets: int) -> str:
 
 
 def index_in(names: list, name) -> int:
-    """The position of a name in a list; a new name is appended."""
+    """The position of a name in a list, to which a new name is appended."""
     if name not in names:
         names.append(name)
     return names.index(name)

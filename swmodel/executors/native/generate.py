@@ -57,7 +57,7 @@ class StepCode(NamedTuple):
     statics: tuple[str, ...]  # static fields that vary along rows, in the order of their array
     row_statics: tuple[str, ...]  # static fields that are uniform in each row, likewise
     static_refs: dict[str, Ref]  # the Refs of all static fields
-    scalars: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
+    scalars: tuple[str, ...]  # numbers that are the same for all cells, in the order of their array
     programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[LoopSchedule, ...]
     planes_by_step: np.ndarray  # [steps, fields]: see `plane_cycle`
@@ -73,7 +73,7 @@ def generate(scheme: Scheme, method, kinds, dtype, derivative, controls, rotates
     """Generate the step of a scheme; the result is cached.
 
     Args:
-        scheme, method: terms of the tendency, time stepper.
+        scheme, method: the terms of the tendency, and the time stepper.
         kinds: kinds of the fields of the Grid and of the Params, `trace.kinds_of`.
         dtype: float32 or float64.
         derivative: transformations of the step, "tangent" and "adjoint", in order; see `derive.step_programs`.
@@ -125,7 +125,7 @@ def generate(scheme: Scheme, method, kinds, dtype, derivative, controls, rotates
 
 
 def split_by_smoothness(graph, program: Program) -> list[Program]:
-    """Split the program into passes over breaking or thin water, over the smooth sea, and again over the former.
+    """Split a program into passes over breaking or thin water, over the smooth sea, and over breaking water again.
 
     The first pass writes into spare fields, because the second still reads the fields, which it overwrites; the third
     copies the spare fields into the fields.
@@ -141,10 +141,10 @@ def split_by_smoothness(graph, program: Program) -> list[Program]:
 
 
 def plane_cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
-    """The index of the plane of memory, [rows, columns], that holds each field after 0, 1, ... steps, [steps, fields].
+    """The index of the plane of memory that holds each field after 0, 1, ... steps, [steps, fields].
 
     A step that writes a field into the plane of another one, which it no longer needs, saves a copy. The fields change
-    places in a cycle: there is a row for each step until they are back in their first planes.
+    places in a cycle: the result has a row for each step until all fields are back in their first planes.
     """
     first_planes = np.arange(len(fields))
     permutation = [fields.index(programs[-1].plane_after(name)) for name in fields]

@@ -1,4 +1,4 @@
-"""What native calls compute: scheme, stepper and static fields, and how many steps one sweep takes."""
+"""What native calls compute: scheme, stepper and static fields; how many steps one sweep takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trace import MASKS_ON_WATER, kinds_of, lengths_of, scalar_names
 
 #: Columns per flag, as in pass_arguments.h: as many as the longest vector has numbers; the row padding is a multiple.
 GROUP_COLUMNS = 16
-#: The mask bits of a cell without land around it, see `GeneratedStep.static_of`; as ALL_WATER in pass_arguments.h.
+#: The mask bits of a cell without land around it, as in `GeneratedStep.static_of` and in pass_arguments.h (ALL_WATER).
 ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
 #: Size above which the fields of a block do not stay in the cache, bytes.
 CACHE_BYTES = 32 * 2**20
@@ -38,17 +38,22 @@ def register() -> None:
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
 
 
-def choose_steps_per_sweep(smallest_block, halo_width: int, method, itemsize: int, drying: bool) -> int:
-    """Steps per sweep: four if a block exceeds the cache and has room for the halo of four steps, else fewer.
+def has_several_passes(method, drying: bool) -> bool:
+    """Whether a step passes over memory more than once, so that a sweep cannot take several steps."""
+    return drying or isinstance(method, RungeKutta)
 
-    The smallest block of the layout decides, so that all ranks agree. Times per step, ms, with one and four steps per
-    sweep (ab2, float32): at 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; at 1800 x
-    900 1.44 and 1.40; at 720 x 360 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is
-    a separate call. With drying each step must first find out where the sea is smooth.
+
+def choose_steps_per_sweep(min_block_shape, halo_width: int, method, itemsize: int, drying: bool) -> int:
+    """Steps per sweep: four if the smallest block exceeds the cache and has room for the halo of four steps; or fewer.
+
+    That block decides, so that all ranks agree. Times per step, ms, with one and four steps per sweep (ab2, float32):
+    at 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; at 1800 x 900 1.44 and 1.40; at
+    720 x 360 0.251 and 0.259. Six steps are no faster than four. Each stage of a Runge-Kutta method is a separate call.
+    With drying each step must first find out where the sea is smooth.
     """
-    ny, nx = smallest_block
+    ny, nx = min_block_shape
     n_bytes = 3 * (1 + method.weight_and_state_counts[1]) * ny * nx * itemsize
-    if drying or isinstance(method, RungeKutta) or n_bytes <= CACHE_BYTES:
+    if has_several_passes(method, drying) or n_bytes <= CACHE_BYTES:
         return 1
     return max(1, min(MAX_STEPS_PER_SWEEP, min(ny, nx) // halo_width))
 
@@ -56,7 +61,7 @@ def choose_steps_per_sweep(smallest_block, halo_width: int, method, itemsize: in
 @jax.tree_util.register_dataclass
 @dataclass
 class StaticInputs:
-    """The constant inputs of the calls during a run; `kinds` (`trace.kinds_of`) is compiled in."""
+    """The constant inputs of the calls during a run; `kinds` (`trace.kinds_of`) is compiled into the step."""
 
     kinds: tuple = field(metadata={"static": True})
     scalars: dict[str, Any]
@@ -76,8 +81,8 @@ class GeneratedStep(NamedTuple):
     #: Steps per call; in the native step more than one only if a step has a single pass.
     steps_per_sweep: int = 1
     threads: int = 0  # largest number of threads; 0: all of XLA's pool
-    derivative: tuple[str, ...] = ()  # see `generate.generate`
-    controls: tuple[str, ...] = ()  # see `generate.generate`
+    derivative: tuple[str, ...] = ()  # this and the next: see `generate.generate`
+    controls: tuple[str, ...] = ()
     rotates_planes: bool = True  # whether fields may change their planes from step to step: `Program.planes_after`
     min_row_padding: int = 0  # smallest `row_padding`, for steps that share a memory
 
@@ -85,7 +90,7 @@ class GeneratedStep(NamedTuple):
         """The Grid and the Params of a block for the calls; masks are packed into one byte per cell.
 
         Args:
-            grid, params: with `static_halo` cells of neighbours.
+            grid, params: their fields have a halo of `static_halo` cells.
             shape: rows and columns of the block.
             xp: numpy, or jax.numpy for traced arrays.
         """
@@ -102,7 +107,7 @@ class GeneratedStep(NamedTuple):
         corner_kind = xp.where((grid.slip == 0) & (corner_kind > 0) & (corner_kind < 4), corner_kind + 4, corner_kind)
         mask_bits = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * corner_kind
         mask_bits = (mask_bits + 64 * grid.open_boundary_u + 128 * grid.open_boundary_v).astype(np.uint8)
-        # The boundary condition is the largest slip at corners that are not interior; beside open boundaries slip is 0.
+        # The slip of coasts is the largest at corners that are not interior, because slip is 0 beside open boundaries.
         boundary_slip = xp.max(xp.where(grid.corner_weight != 1, grid.slip, 0))
         padding = self._static_padding(code)
         depth = {"depth": grid.depth}
@@ -117,9 +122,9 @@ class GeneratedStep(NamedTuple):
         )
 
     def static_indices_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """Indices of the `statics` that depend on these Params.
+        """Indices of the `statics` that depend on the Params `fields`.
 
-        None: one of them also depends on other fields, or a row static depends on these Params.
+        None: one of these statics also depends on other fields, or a row static depends on these Params.
         """
         code, fields = self.step_code(kinds, dtype), set(fields)
         leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.row_statics)}
@@ -129,7 +134,7 @@ class GeneratedStep(NamedTuple):
         return tuple(code.statics.index(name) for name in affected)
 
     def static_fields_at(self, indices, kinds, params: dict, shape):
-        """The static fields of `static_indices_of` from varying Params, NumPy array [n, rows, columns]."""
+        """The static fields at the `indices` of `static_indices_of`, from varying Params: [n, rows, columns], NumPy."""
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
         code = self.step_code(kinds, dtype)
         names, size = [code.statics[index] for index in indices], [length + 2 * self.static_halo for length in shape]

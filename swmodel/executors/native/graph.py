@@ -1,8 +1,8 @@
 """The equations as a graph of arithmetic and shifts, which a run of the dynamics on Symbols records.
 
 A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. Equal values are the
-same Node. Factors that are the same for all cells form a Coefficient in front of the Nodes, so that their products are
-computed once.
+same Node. Factors that are the same for all cells form a Coefficient in front of the Nodes, so that products of such
+factors are computed once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Ref(NamedTuple):
         return [arg.moved(self.row, self.column) for arg in self.node.args]
 
     def moved(self, row: int, column: int) -> Ref:
-        """The Ref shifted with its reader; one that is uniform in a row is read in column 0."""
+        """The Ref shifted with its reader; a node that is uniform in a row is always read in column 0."""
         return Ref(self.node, self.row + row, 0 if self.node.is_uniform_in_row else self.column + column)
 
 
@@ -45,7 +45,7 @@ class Node:
     number: int  # position in the order of creation: operands come first
     op: str  # "field", "static", "row_static" (static, uniform in each row), "mask", "number", or arithmetic
     args: tuple[Ref, ...]  # operands
-    value: Any  # name of a leaf, a number, or the Coefficient k of an operation
+    value: Any  # the name of a leaf, a number, or the Coefficient k of an operation
     is_static: bool  # whether it is constant during a run
     is_uniform_in_row: bool  # whether it is the same in all columns of a row
 
@@ -57,11 +57,11 @@ class Node:
         return f"{self.op}:{self.number}"
 
 
-#: Leaves that are constant during a run and readable at any column; all leaves.
+#: Leaves that are constant during a run and can be read at any column; all leaves.
 STATIC_LEAVES = ("static", "row_static", "mask", "number")
 LEAVES = ("field", *STATIC_LEAVES)
-#: Operations that give a condition.
-CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
+#: Operations whose value is a condition.
+CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.is_condition]
 
 
 class Graph:
@@ -87,7 +87,7 @@ class Graph:
         return Ref(self.leaf("number", value))
 
     def coefficient(self, value, key=None) -> Coefficient:
-        """The Coefficient of a value, the same one for the same key, or without a key for the same object.
+        """The Coefficient of a value, the same one for the same key or, without a key, for the same object.
 
         A string as key becomes the name of the value, which is then constant during a run.
         """
@@ -112,14 +112,14 @@ class Graph:
         is_uniform = all(r.node.is_uniform_in_row for r in refs)
         args = tuple(Ref(r.node) if r.node.op == "number" else r.moved(-row, -column) for r in refs)
         is_constant = k is None or all(name in self.constant_names for name, _ in k.powers)
-        static = is_constant and op not in CONDITIONS and all(r.node.is_static for r in refs)
-        return Ref(self.node(op, args, k, static, is_uniform), row, 0 if is_uniform else column)
+        is_static = is_constant and op not in CONDITIONS and all(r.node.is_static for r in refs)
+        return Ref(self.node(op, args, k, is_static, is_uniform), row, 0 if is_uniform else column)
 
-    def node(self, op, args, value, static, is_uniform) -> Node:
-        """The node with these operands, a new one only if there is none."""
+    def node(self, op, args, value, is_static, is_uniform) -> Node:
+        """The node with this operation, operands and value; a new one only if there is none."""
         key = op, tuple(r.sort_key for r in args), value
         if key not in self.nodes:
-            self.nodes[key] = Node(len(self.nodes), op, args, value, static, is_uniform)
+            self.nodes[key] = Node(len(self.nodes), op, args, value, is_static, is_uniform)
         return self.nodes[key]
 
 
@@ -143,9 +143,9 @@ def nodes_of(programs: list[Program]) -> list[Node]:
 
 
 def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[Node, set[tuple[int, int]]]:
-    """{node: {offsets (rows, columns)}} of the nodes that refs depend on: where they are read, or computed.
+    """{node: {offsets (rows, columns) at which it is read or computed}} of the nodes that refs depend on.
 
-    The operands of `stored` nodes are left out, unless these are nodes of the refs themselves.
+    The operands of `stored` nodes are left out, unless the stored nodes are those of the refs themselves.
     """
     stored = set(stored)
     offsets: dict[Node, set[tuple[int, int]]] = {}
@@ -155,7 +155,7 @@ def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[N
     nodes = {node.number: node for node in roots}
     queue = [-number for number in nodes]
     heapify(queue)
-    while queue:  # largest number first: no node in the queue depends on it
+    while queue:  # the node with the largest number first, on which no node in the queue depends
         node = nodes[-heappop(queue)]
         if node in stored and node not in roots:
             continue
@@ -174,7 +174,7 @@ def leaf_names(ref: Ref) -> set[str]:
 
 
 def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
-    """The outputs by name, arrays like the fields; outer rows and columns, which lack neighbours, are undefined.
+    """The outputs by name, as arrays like the fields; outer rows and columns, which lack neighbours, are undefined.
 
     Args:
         fields: arrays [y, x] of the leaves by name; an axis of length one holds one value for all cells.
@@ -230,7 +230,7 @@ class Coefficient:
         return Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def evaluate(self, values):
-        """The value of the Coefficient, from the values of the names, in their precision."""
+        """The value of the Coefficient from the values of its names, in their precision."""
         result = None
         for name, power in self.powers:
             for _ in range(abs(power)):

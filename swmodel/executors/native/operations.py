@@ -20,8 +20,8 @@ class Operation(NamedTuple):
     #: Function (xp, k, value, *operands) -> [for each operand: function that multiplies an adjoint or tangent b by the
     #: derivative with respect to it]; None: a condition, or an operation that appears only after differentiation.
     derivatives: Callable | None = None
-    commutes: bool = False  # the order of the first two operands does not matter
-    condition: bool = False  # its value is a condition, which only `select` reads
+    commutes: bool = False  # whether the order of the first two operands does not matter
+    is_condition: bool = False  # whether its value is a condition, which only `select` reads
     n_operations: int = 1  # number of arithmetic operations
 
 
@@ -45,7 +45,7 @@ def binary(name: str, derivatives: Callable) -> Operation:
     return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 
-#: Functions of fields.
+#: Functions of one field.
 FUNCTIONS = {
     "sqrt": unary("sqrt", lambda xp, b, y, a: 0.5 * (b / y)),
     "cbrt": unary("cbrt", lambda xp, b, y, a: (1 / 3) * (b / (y * y))),
@@ -84,8 +84,8 @@ OPERATIONS = FUNCTIONS | {
     ),
     "maximum": binary("maximum", lambda xp, k, y, a, c: [max_derivative(xp, a, c), max_derivative(xp, c, a)]),
     "minimum": binary("minimum", lambda xp, k, y, a, c: [max_derivative(xp, c, a), max_derivative(xp, a, c)]),
-    "equal": Operation(lambda xp, k, a, c: a == c, "{0} == {1}", commutes=True, condition=True),
-    "less": Operation(lambda xp, k, a, c: a < c, "{0} < {1}", condition=True),
+    "equal": Operation(lambda xp, k, a, c: a == c, "{0} == {1}", commutes=True, is_condition=True),
+    "less": Operation(lambda xp, k, a, c: a < c, "{0} < {1}", is_condition=True),
     "select": Operation(
         lambda xp, k, condition, a, c: xp.where(condition, a, c),
         "({0} != 0) ? {1} : {2}",

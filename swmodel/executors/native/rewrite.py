@@ -1,4 +1,4 @@
-"""Makes Programs faster: static parts become fields, a b + c is fused, and cells far from land need no masks."""
+"""Rewriting makes Programs faster: static parts become fields, a b + c is fused, and masks vanish far from land."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .trace import MASKS_ON_WATER
 #: Largest shift of a value in one operation, in columns: the length of the shortest vectors. The shifts of nodes that
 #: are computed again at every read add up (`recomputed_nodes`).
 MAX_COLUMN_SHIFT = 2
-#: Operations on numbers that are exact.
+#: Operations whose values for numbers are exact.
 FOLDABLE = (*CONDITIONS, "maximum", "minimum")
 
 
@@ -74,7 +74,7 @@ def rebuild(graph: Graph, programs: list[Program], replacement) -> list[Program]
 
 
 def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs with each value assigned to the column that needs the fewest shifts."""
+    """The programs with each value computed for the column that needs the fewest shifts."""
     order = nodes_of(programs)
     columns: dict[Node, list[int]] = {node: [] for node in order}
     for ref in (ref for p in programs for ref in p.outputs.values()):
@@ -114,7 +114,7 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
-    """The form of each node away from land, with the same bits there, because only exact operations are removed."""
+    """The form of each node far from land, with the same bits there, because only exact operations are removed."""
     forms: dict[Node, Ref] = {}
 
     def fold(node, args):
@@ -167,10 +167,10 @@ def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
 
 
 def recomputed_nodes(program: Program, water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """The recomputed nodes, {value on water: node that carries it between iterations}, and the nodes idle on water.
+    """The recomputed nodes, {value on water: Ref that carries it between iterations}, and the nodes idle on water.
 
-    A recomputed node differs only near land from another node or a field. It is computed again at every read, so that
-    nothing more is carried near land; so are conditions. On water no output depends on an idle node.
+    A recomputed node differs only near land from another node or a field. It is computed again at every read, as
+    conditions are, so that nothing more is carried near land. On water no output depends on an idle node.
     """
     outputs = program.outputs.values()
     nodes, needed_on_water = topological(outputs), set(topological(water[ref.node] for ref in outputs))

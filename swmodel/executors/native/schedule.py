@@ -1,7 +1,7 @@
 """The order in which the values of a Program are computed, in one loop along each row.
 
 The loop goes along row j from west to east, vector by vector. A value is computed for the northernmost row in which it
-is read. Further south it comes from a ring buffer of rows, or is computed again if that is cheaper. Values read further
+is read. In rows further south it comes from a ring buffer, or is computed again if that is cheaper. Values read further
 east are computed some vectors ahead; values read further west are carried in registers. Rows and vectors are relative
 to the written row j and vector i.
 """
@@ -33,7 +33,7 @@ def vectors_away(column: int) -> int:
 
 
 class LoopSchedule:
-    """The sources of the values of one Program.
+    """The sources of the values of one Program, and the rows and vectors that its loop reads.
 
     Args:
         recomputed: nodes without a row value, computed at every read.
@@ -103,9 +103,9 @@ class LoopSchedule:
                 pending += [ref.node for ref in operand.args]
         return n_operations <= MAX_RECOMPUTED_OPERATIONS
 
-    def _schedule_field(self, node, rows, written):
-        """Load rows that are not overwritten yet; others come from a ring buffer."""
-        if any(row < 0 for row in rows) or (written and 0 in rows):
+    def _schedule_field(self, node, rows, is_written):
+        """Load the rows that are not overwritten yet; the others come from a ring buffer."""
+        if any(row < 0 for row in rows) or (is_written and 0 in rows):
             low, high = rows.get(0, (0, 0))
             rows[0] = min(low, 0), max(high, 0)
         self._add_ring_buffer(node, rows, min((row for row in rows if row >= 0), default=0))
@@ -129,7 +129,7 @@ class LoopSchedule:
         ordered: dict[tuple[Node, int], RowValue] = {}
 
         def operands_of(node, row) -> list[tuple[Node, int, int]]:
-            """The row values that a computed value reads, and their distance to the east in columns."""
+            """The row values that a computed value reads, and how many columns to the east."""
             return [(r.node, row + r.row, r.column) for ref in node.args for r in self.operands(ref)]
 
         def visit(node, row):

@@ -90,7 +90,7 @@ void parallel_for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Co
   });
 }
 
-// Asks for large pages, if the system has them.
+// Asks the system to hold this memory in large pages, if it has them.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t PAGE = 1 << 21;
@@ -120,7 +120,7 @@ ffi::Error put(Arguments args) {
   return ffi::Error::Success();
 }
 
-// Copies a row, with 0 for each -0, because on land the sign of a zero depends on which cells were skipped.
+// Copies n numbers of a row, and replaces -0 by 0, because on land the sign of a zero depends on which cells were skipped.
 template <class T>
 void copy_without_negative_zeros(const void* from, Index n, void* to) {
   for (Index i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i] + T(0);
@@ -146,12 +146,12 @@ struct WindowReach {
   Index south, north, west, east;
 };
 
-// For each group, whether any cell within its window is marked.
+// For each group, whether `marked` holds for any cell within its window.
 template <class Marked>
 Marks any_marked_near(const std::uint8_t* cells, Index rows, Index columns, const WindowReach& window, const Marked& marked) {
   const Index groups = (columns + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
   Marks in_row(rows * groups), found(rows * groups, 0);
-  std::vector<Index> n_before(columns + 1, 0);  // marked cells to the west
+  std::vector<Index> n_before(columns + 1, 0);  // numbers of marked cells further west
   for (Index r = 0; r < rows; ++r) {
     for (Index i = 0; i < columns; ++i) n_before[i + 1] = n_before[i] + marked(cells[r * columns + i]);
     for (Index g = 0; g < groups; ++g) {

@@ -3,8 +3,8 @@
 Libraries of the cases without drying are built when swmodel is installed (`model.build_steps`), others at first use, in
 a cache folder of the user. The name of a library is a digest of its source and headers, the options of the compiler and
 the instruction set; the compiler does not matter, because the source fixes all rounding. One process compiles while
-others wait: it writes the library into a temporary folder, tries to load it, and moves it into the cache. Libraries in
-the cache that other users can write are never used.
+others wait: it writes the library into a temporary folder, tries to load it, and moves it into the cache. A library in
+the cache to which other users can write is never used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COMPILER_OPTIONS = (
     "-fPIC",
     "-w",
 )
-#: Largest number of files of one kind (.so, .cubin) in the cache.
+#: Largest number of files of one kind (.so or .cubin) in the cache.
 MAX_CACHED_FILES = 500
 #: Seconds after which a compiler is stopped.
 COMPILER_TIMEOUT_SECONDS = 300
@@ -63,7 +63,7 @@ class StepRequest(NamedTuple):
     method: Method
     kinds: tuple  # kinds of its static fields, `trace.kinds_of`
     dtype: str
-    derivative: tuple[str, ...] = ()  # this and the following: see `generate.generate`
+    derivative: tuple[str, ...] = ()  # this and the next ones: see `generate.generate`
     controls: tuple[str, ...] = ()
     rotates_planes: bool = True
 
@@ -83,7 +83,7 @@ class StepRequest(NamedTuple):
 
 @cache
 def instructions() -> str:
-    """The value of -march; "default": none; "native" is followed by the machine and a digest of the processor."""
+    """The value of -march, or "default" for none; after "native" the machine and a digest of the processor follow."""
     march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
     if march != "native":
         return march
@@ -177,7 +177,7 @@ def publish(new_file: Path, target: Path) -> None:
     with new_file.open("rb") as file:
         os.fsync(file.fileno())  # otherwise a power cut could leave a file of zeros under this name
     new_file.replace(target)
-    with suppress(OSError):  # another process may remove some of them, too
+    with suppress(OSError):  # another process may remove some of the files, too
         files_by_age = sorted(
             target.parent.glob(f"{'[0-9a-f]' * 24}{target.suffix}"), key=lambda path: path.stat().st_mtime
         )
@@ -218,7 +218,7 @@ def cache_folder() -> Path:
     """The folder of compiled steps, created if it is missing. SetupError: it cannot be used."""
     folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
     try:
-        folder = Path(folder).expanduser().resolve()  # no link on the way can be redirected after this
+        folder = Path(folder).expanduser().resolve()  # after this nobody can redirect a link on the way
         for parent in (*reversed(folder.parents), folder):
             parent.mkdir(mode=0o700, exist_ok=True)
     except (OSError, RuntimeError) as error:
@@ -267,7 +267,7 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
             )
         except subprocess.TimeoutExpired:
             raise SetupError(f"{program[0]} took more than {COMPILER_TIMEOUT_SECONDS} s for the step") from None
-        if result.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
+        if result.returncode == -signal.SIGINT:  # a terminal sends SIGINT to the compiler, too
             raise KeyboardInterrupt
         if result.returncode:
             line = next(

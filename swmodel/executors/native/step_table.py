@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def describe_step(setup: Setup) -> str:
-    """Scheme, halo and static fields; for each pass of a step fields read and written, rows kept, operations and bytes.
+    """Scheme, halo and static fields; for each pass, fields read and written, rows kept, operations and bytes per cell.
 
-    Operations per cell are those on water, where a multiply-add counts as two. Bytes per cell are those that a pass
-    moves if nothing stays in the cache between passes: each field is read once and, if it changes, written once.
+    Operations are those on water, where a multiply-add counts as two. Bytes are those that a pass moves if nothing
+    stays in the cache between passes: each field is read once and, if it changes, written once.
     """
     request = request_of(setup)
     code, scheme, time = request.step_code, request.scheme, setup.config.time
@@ -37,7 +37,7 @@ def describe_step(setup: Setup) -> str:
     ]
     for number, (program, schedule) in enumerate(zip(code.programs, code.schedules, strict=True)):
         operation_counts = Counter(node.op for node in water_nodes(code, program) if node.op not in LEAVES)
-        divisions = ", ".join(
+        slow_operations = ", ".join(
             f"{operation_counts[op]} {op}" for op in ("div", *FUNCTIONS, "power") if operation_counts[op]
         )
         lines += [
@@ -47,14 +47,14 @@ def describe_step(setup: Setup) -> str:
             f"  rows kept  {sum(depth for _, depth in schedule.ring_buffers.values())}; reads {schedule.north_reach} "
             f"rows and {schedule.east_vectors} vectors ahead",
             f"  operations {sum(n * OPERATIONS[op].n_operations for op, n in operation_counts.items())} per cell"
-            + (f" ({divisions})" if divisions else ""),
+            + (f" ({slow_operations})" if slow_operations else ""),
             f"  bytes      {pass_bytes_per_cell(request, number)} per cell",
         ]
     return "\n".join([*lines, f"step         {bytes_per_cell(setup)} bytes per cell"])
 
 
 def bytes_per_cell(setup: Setup) -> int:
-    """Bytes that a step must move for each cell."""
+    """Bytes that a step moves for each cell if nothing stays in the cache between passes."""
     request = request_of(setup)
     return sum(pass_bytes_per_cell(request, number) for number in range(len(request.step_code.programs)))
 

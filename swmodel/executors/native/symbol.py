@@ -1,7 +1,7 @@
 """Arrays without values on which the dynamics run: a Graph records their operations.
 
 A Symbol is the product coefficient * factor * ref: numbers that are the same for all cells, a field that is constant
-during a run, and the rest. Products, shifts, and sums of values with the same factor keep the three apart.
+during a run, and the rest. Products, shifts, and sums of Symbols with the same factor keep the three apart.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ...errors import UsageError
 from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: The operations that are allowed on fields. Values that are the same for all cells also have the methods of Symbol
-#: that use `_call_method`.
+#: The operations that are allowed on fields. Values that are the same for all cells also have the methods that use
+#: `Symbol._call_method`.
 SUPPORTED_OPERATIONS = (
     f"+ - * /, abs, powers with constant exponents, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 )
 
 
 class NotTraceable(UsageError):
-    """An operation on a field cannot be recorded."""
+    """The error for an operation on a field that cannot be recorded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Symbol:
     shape: tuple[int, ...]  # [rows, columns]; an axis of length one holds the same value for all cells
     coefficient: Coefficient = ONE  # the same for all cells
     factor: Ref | None = None  # constant during a run; None: 1
-    ref: Ref | None = None  # the rest, as read from the first cell; None: only the coefficient
+    ref: Ref | None = None  # the rest, as read from the first cell; None if there is only the coefficient
 
     __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
     ndim = 2
@@ -174,7 +174,7 @@ class Symbol:
 
 
 def uniform(graph: Graph, value, key=None) -> Symbol:
-    """A Symbol that is the same for all cells."""
+    """The Symbol of a value that is the same for all cells; for `key` see `Graph.coefficient`."""
     return Symbol(graph, (1, 1), graph.coefficient(value, key))
 
 
@@ -203,16 +203,16 @@ MAX_FACTORS, MAX_COEFFICIENT = 8, 1e12
 
 
 def limit_coefficient(x: Symbol) -> Symbol:
-    """x, as one value if its coefficient is beyond the limits above."""
+    """x, converted to one value if its coefficient is beyond the limits above."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
-    within_limits = (
+    is_within_limits = (
         1 / MAX_COEFFICIENT < number < MAX_COEFFICIENT and sum(abs(power) for _, power in powers) <= MAX_FACTORS
     )
-    return x if within_limits or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
+    return x if is_within_limits or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
-    """x + y; a common coefficient, or one that divides the other, is factored out."""
+    """x + y; a coefficient that is common to both, or divides the other, is factored out."""
     graph, shape, cx, cy = x.graph, _shape(x, y), x.coefficient, y.coefficient
     if not cx.number or not cy.number:
         return replace(y if not cx.number else x, shape=shape)
@@ -246,7 +246,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
 
 
 def _numerator_and_denominator(x: Symbol, quotient: Ref) -> tuple[Symbol, Ref]:
-    """The numerator, with the coefficient and the factor of x, and the denominator; `quotient` is the ref of x."""
+    """The numerator of x, with the coefficient and the factor of x, and the denominator; `quotient` is the ref of x."""
     numerator, denominator = quotient.args
     parts = (None, x.factor) if numerator.node.is_one else (x.factor, numerator)
     return Symbol(x.graph, x.shape, x.coefficient, *parts), denominator
@@ -283,7 +283,7 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
 
 
 def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
-    """Apply an operation to the values of symbols, each including its coefficient and factor."""
+    """The operation on the values of symbols, each of which includes its coefficient and factor."""
     graph = symbols[0].graph
     if all(s.ref is None for s in symbols):
         values = [s.value() for s in symbols]
@@ -301,7 +301,7 @@ def where(condition: Symbol, x, y) -> Symbol:
 
 
 def apply_to_values(op: str, *values) -> Symbol:
-    """As `apply`, also for numbers and arrays, with at least one Symbol among the values."""
+    """As `apply`, for values of which at least one is a Symbol; the others may be numbers or arrays."""
     first_symbol = next(value for value in values if isinstance(value, Symbol))
     return apply(op, *(first_symbol._as_symbol(value) for value in values))
 
@@ -311,7 +311,7 @@ def indicator(op: str, x, y) -> Symbol:
     return where(apply_to_values(op, x, y), 1.0, 0.0)
 
 
-#: The functions of fields: `field.__array_namespace__()`.
+#: The functions of fields, which `field.__array_namespace__()` returns.
 SYMBOL_NAMESPACE = SimpleNamespace(
     abs=abs,
     where=where,

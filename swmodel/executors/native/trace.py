@@ -21,7 +21,7 @@ from .symbol import SUPPORTED_OPERATIONS, NotTraceable, Symbol, to_ref, uniform
 if TYPE_CHECKING:
     from ...ocean.scheme import Scheme
 
-#: The values on water of masks, and of fields that are packed with them.
+#: The values, on water far from land, of the masks and of the fields that are packed with them.
 MASKS_ON_WATER = {
     "wet": 1.0,
     "open_u": 1.0,
@@ -32,7 +32,7 @@ MASKS_ON_WATER = {
     "corner_weight": 1.0,
     "dry_corner": 0.0,
 }
-#: Rows and columns of the traced block: more than the differences of the dynamics remove from a field.
+#: Rows and columns of the traced block: more than a field loses by the differences in the dynamics.
 TRACED_CELLS = 8
 #: Files that are not reported as the source of an error in a term.
 INTERNAL_FILES = (
@@ -48,24 +48,24 @@ def kind_of(field) -> str:
 
 
 def lengths_of(grid: Grid) -> dict:
-    """The arguments of `ocean.grid.make_metrics`, which determine all lengths and areas of a Grid, by name."""
+    """The arguments of `ocean.grid.make_metrics` by name; they determine all lengths and areas of a Grid."""
     dx, area = grid.dx, grid.area
     return {"dx": dx.centre, "dx_edge": dx.v, "dy": grid.dy.centre, "area": area.centre, "area_edge": area.corner}
 
 
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """Pairs (name, kind) for each field of a block, and for lengths that are not uniform; they are compiled in."""
+    """Pairs (name, kind) for each field of a block, and for lengths that are not uniform; a step depends on them."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
     fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
 
 
 class Tracing:
-    """The dynamics of one scheme on one kind of grid, run on Symbols; `graph` records them.
+    """The dynamics of one scheme on one kind of grid, run on Symbols; `graph` records the operations.
 
     Args:
         kinds: `kinds_of` the Grid and the Params.
-        scalars: {name: array [1, 1]} of `scalar_names` of these, and `stepper_weights`.
+        scalars: {name: array [1, 1]} for the `scalar_names` of these kinds, and `stepper_weights`.
         controls: names of the static fields to differentiate with respect to.
     """
 
@@ -92,7 +92,7 @@ class Tracing:
         self.grid, self.params = as_patches(grid, halo), as_patches(fields, halo)
 
     def state(self, prefix=""):
-        """A State of Symbols of the fields prefix + name."""
+        """A State of Symbols, for the fields whose names are `prefix` + a name of the State."""
         names = self.scheme.state_type._fields
         leaves = [self.graph.leaf("field", prefix + name) for name in names]
         return self.scheme.state_type(
@@ -114,11 +114,11 @@ class Tracing:
         try:
             rates = tendency(patches, now, self.grid, self.params, self.scheme, gfb_inputs)
         except (NotTraceable, AttributeError, TypeError, IndexError) as error:
-            raise UsageError(f"{source_line_of(error)}: {error}; a term may use {SUPPORTED_OPERATIONS}") from error
+            raise UsageError(f"{failing_line(error)}: {error}; a term may use {SUPPORTED_OPERATIONS}") from error
         return state._make(field.block_values((TRACED_CELLS, TRACED_CELLS)) for field in rates)
 
     def weights(self, method) -> list[Symbol]:
-        """The weights of a time stepper: the numbers weight0 and so on."""
+        """The weights of a time stepper: Symbols of the numbers weight0, weight1, ..."""
         return [
             uniform(self.graph, self.scalars[f"weight{n}"], ("weight", n))
             for n in range(method.weight_and_state_counts[0])
@@ -127,7 +127,7 @@ class Tracing:
     def programs(self, method, step, separate_stages=False, rotates_planes=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        With `separate_stages`, each stage has its own fields, instead of overwriting those of the stage before. With
+        With `separate_stages`, each stage has its own fields and does not overwrite those of the stage before. With
         `rotates_planes`, fields that only become older are not copied: see `Program.planes_after`. `step` is the number
         of the step, an array without axes.
         """
@@ -139,12 +139,12 @@ class Tracing:
         outputs = prefixed_refs("", carry.state)
         for number, group in enumerate(carry.memory):
             outputs |= prefixed_refs(f"memory{number}.", group)
-        halo_fields = (*outputs,) if self.scheme.forward_backward else names
+        halo_fields = (*outputs,) if self.scheme.is_forward_backward else names
         program = Program(halo_fields, halo_fields, outputs)
         return [program.without_copies() if rotates_planes else program]
 
     def stages(self, method: RungeKutta, step, separate_stages: bool) -> list[Program]:
-        """As `RungeKutta.combine`, but each stage writes its results, and later stages read them again."""
+        """As `RungeKutta.combine`, but each stage writes its results, which later stages read."""
         start, programs = self.state(), []
         table = method.table
         is_reused = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
@@ -163,8 +163,8 @@ class Tracing:
         return programs
 
 
-def source_line_of(error: Exception) -> str:
-    """The line of a term, or of a function that it called, that raised an error."""
+def failing_line(error: Exception) -> str:
+    """The line that raised an error, in a term or in a function that the term called, with its file and number."""
     frames = traceback.extract_tb(error.__traceback__)
     outside_frames = [frame for frame in frames if not frame.filename.startswith(INTERNAL_FILES)]
     frame = (outside_frames or frames)[-1]
@@ -172,7 +172,7 @@ def source_line_of(error: Exception) -> str:
 
 
 def scalar_names(kinds) -> tuple[str, ...]:
-    """The names of numbers that are the same for all cells: of fields, and of lengths that are not fields."""
+    """The names of the fields and lengths that are numbers, the same for all cells."""
     fields = dict(kinds)
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
@@ -190,5 +190,5 @@ def stepper_weights(method, step, dt) -> dict:
 
 
 def prefixed_refs(prefix: str, state) -> dict[str, Ref]:
-    """The Refs that compute the fields of a State, by prefix and name."""
+    """{prefix + name: Ref that computes the field} for the fields of a State."""
     return {prefix + name: to_ref(x) for name, x in zip(state._fields, state, strict=True)}

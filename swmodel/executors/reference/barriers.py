@@ -7,8 +7,8 @@ import numpy as np
 from ...ocean.barrier_faces import crest_heights
 from .neighbours import wrap
 
-#: Width of the range of ratios, lower to higher level above the crest, in which flow with a backwater becomes critical;
-#: the range ends at 2/3.
+#: Width of the range of ratios of the lower level above the crest to the higher one, in which flow with a backwater
+#: becomes critical; the range ends at 2/3.
 BLENDED_RATIOS = 0.1
 
 
@@ -33,8 +33,8 @@ class Barriers:
             near = np.ravel_multi_index((row + 1, column + 1), domain.shape)
             beyond = (row + north) % mask.shape[0], (column + east) % mask.shape[1]
             far = np.ravel_multi_index((beyond[0] + 1, beyond[1] + 1), domain.shape)
-            per_length = np.broadcast_to(T.sizes.inverse_dx if axis == "x" else T.sizes.inverse_dy, mask.shape)
-            self.faces[axis] = near, far, row, column, per_length[row, column]
+            inverse_lengths = np.broadcast_to(T.sizes.inverse_dx if axis == "x" else T.sizes.inverse_dy, mask.shape)
+            self.faces[axis] = near, far, row, column, inverse_lengths[row, column]
         self.depth = depth
 
     def take_velocities(self, x, F):
@@ -61,7 +61,7 @@ class Barriers:
         return np.maximum(a, 2 / 3 * b), np.maximum(b, 2 / 3 * a), np.maximum(a, b), np.minimum(a, b)
 
     def add_transport(self, x, F):
-        """U = min(A, B) u; where the lower level is below two thirds of the higher, u = ± C sqrt(2 g |A - B|)."""
+        """U = min(A, B) u; where the lower level falls below 2/3 of the higher, u changes to ± C sqrt(2 g |A - B|)."""
         T = self.T
         for flux, (axis, (face, *_)) in zip((T.U, T.V), self.faces.items(), strict=True):
             A, B, higher, lower = self.levels(axis, x[0])
@@ -76,8 +76,8 @@ class Barriers:
 
     def accelerate(self, h, F):
         """Write the accelerations over the crests into F, with the pressure of the padded thickness h."""
-        for rate, (axis, (face, *_, per_length)) in zip(F[1:3], self.faces.items(), strict=True):
+        for rate, (axis, (face, *_, inverse_lengths)) in zip(F[1:3], self.faces.items(), strict=True):
             A, B, *_ = self.levels(axis, h)
             u = self.velocities[axis]
             loss = abs(u) * u / (2 * self.coefficient**2)
-            rate.reshape(-1)[face] = (self.T.physics.gravity * (A - B) - loss) * per_length
+            rate.reshape(-1)[face] = (self.T.physics.gravity * (A - B) - loss) * inverse_lengths

@@ -1,6 +1,6 @@
 """Closures: each function of the Tendency T returns a function that adds the term to F; see docs/numerics.md.
 
-Fields are arrays [R, C] on the domain. Losses of energy at each face and corner are divided among the adjacent cells.
+Fields are arrays [R, C] on the domain. Energy lost at a face or corner is divided among the adjacent cells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .tracer import add_convergence, advective_fluxes
 
 
 def moved(a, rows, columns):
-    """The values `rows` rows north and `columns` columns east on the domain."""
+    """The values `rows` rows further north and `columns` columns further east on the domain."""
     return np.roll(a, (-rows, -columns), (0, 1))
 
 
@@ -26,10 +26,10 @@ class CurrentGradients:
     """Gradients of a current, and the lengths and areas of cells.
 
     Attributes:
-        dx, dx_edge, dy: lengths of a cell in x in the middle of its row and along the northern edge, and in y.
-        area, corner_area: areas of cells, and around corners.
+        dx, dx_edge, dy: lengths of a cell in x, in the middle of its row and along its northern edge, and in y, m.
+        area, corner_area: areas of cells, and of the cells around corners, m2.
         slip: factor of the stress at corners.
-        interior: 1 at interior corners, else 0.
+        interior: 1 at corners that are not boundary corners, else 0.
         filter_width_squared: Delta², m2.
         wet: 1 on water; n_wet: wet cells around a corner, at least 1.
     """
@@ -78,7 +78,7 @@ class CurrentGradients:
         return square, self.interior * outflow / self.corner_area
 
     def harmonic_loss(self, a, b):
-        """The rate, per area, at which a viscosity of one reduces a b / 2 in each cell.
+        """G of docs/numerics.md: the rate per area at which a viscosity of one reduces a b / 2 in each cell.
 
         a and b are pairs of fields on u and v faces.
         """
@@ -92,7 +92,7 @@ class CurrentGradients:
         return loss / self.area
 
     def biharmonic_loss(self, a, b):
-        """As `harmonic_loss`, for a biharmonic viscosity of one, from the Laplacians of a and b."""
+        """D4: as `harmonic_loss` for a biharmonic viscosity of one; a and b are the Laplacians of the two fields."""
         on_u, on_v = self.dx * self.dy * a[0] * b[0], self.dx_edge * self.dy * a[1] * b[1]
         return (on_u + moved(on_u, 0, -1) + on_v + moved(on_v, -1, 0)) / (2 * self.area)
 
@@ -105,38 +105,38 @@ class CurrentGradients:
 
 def smagorinsky(T):
     """nu = (C Delta)² |D|."""
-    g, C = CurrentGradients(T), T.domain.field("smagorinsky")
-    return harmonic(T, lambda x: g.at_centres_and_corners(C**2 * g.filter_width_squared * g.strain(x)))
+    grad, C = CurrentGradients(T), T.domain.field("smagorinsky")
+    return harmonic(T, lambda x: grad.at_centres_and_corners(C**2 * grad.filter_width_squared * grad.strain(x)))
 
 
 def biharmonic_smagorinsky(T):
     """nu4 = C Delta⁴ |D|."""
-    g, C = CurrentGradients(T), T.domain.field("biharmonic_smagorinsky")
-    return biharmonic(T, lambda x: g.at_faces(C * g.filter_width_squared**2 * g.strain(x)))
+    grad, C = CurrentGradients(T), T.domain.field("biharmonic_smagorinsky")
+    return biharmonic(T, lambda x: grad.at_faces(C * grad.filter_width_squared**2 * grad.strain(x)))
 
 
 def leith(T):
     """nu = (C Delta / pi)³ |grad zeta|."""
-    g, C = CurrentGradients(T), T.domain.field("leith")
-    factor = (C * np.sqrt(g.filter_width_squared) / np.pi) ** 3
-    return harmonic(T, lambda x: g.at_centres_and_corners(factor * np.sqrt(g.curl_gradient(x)[0])))
+    grad, C = CurrentGradients(T), T.domain.field("leith")
+    factor = (C * np.sqrt(grad.filter_width_squared) / np.pi) ** 3
+    return harmonic(T, lambda x: grad.at_centres_and_corners(factor * np.sqrt(grad.curl_gradient(x)[0])))
 
 
 def leith_e(T):
-    """nu4 = C (Delta/pi)⁶ sqrt((lap zeta)² - m |grad zeta|²), nu = - m nu4, m = min(D4 / G, 4 / Delta²)."""
-    g, C = CurrentGradients(T), T.domain.field("leith_e")
+    """nu4 = C (Delta/pi)⁶ sqrt(max(0, (lap zeta)² - m |grad zeta|²)), nu = - m nu4, m = min(D4/G, 4/Delta²)."""
+    grad, C = CurrentGradients(T), T.domain.field("leith_e")
 
     def coefficients(x):
         L, currents = c(open_laplacian(T, x[1:3])), c(x[1:3])
-        dissipation, backscatter = g.biharmonic_loss(L, L), g.harmonic_loss(currents, currents)
+        dissipation, backscatter = grad.biharmonic_loss(L, L), grad.harmonic_loss(currents, currents)
         with np.errstate(divide="ignore", invalid="ignore"):
-            m = np.where(dissipation > 0, np.minimum(dissipation / backscatter, 4 / g.filter_width_squared), 0)
-        square, laplacian = g.curl_gradient(x)
+            m = np.where(dissipation > 0, np.minimum(dissipation / backscatter, 4 / grad.filter_width_squared), 0)
+        square, laplacian = grad.curl_gradient(x)
         root = np.sqrt(np.clip(corner_mean(laplacian**2) - m * square, 0, None))
-        return C * g.filter_width_squared**3 / np.pi**6 * root, m
+        return C * grad.filter_width_squared**3 / np.pi**6 * root, m
 
-    biharmonic_term = biharmonic(T, lambda x: g.at_faces(coefficients(x)[0]))
-    backscatter_term = harmonic(T, lambda x: g.at_centres_and_corners(np.prod(coefficients(x), axis=0)), sign=-1)
+    biharmonic_term = biharmonic(T, lambda x: grad.at_faces(coefficients(x)[0]))
+    backscatter_term = harmonic(T, lambda x: grad.at_centres_and_corners(np.prod(coefficients(x), axis=0)), sign=-1)
 
     def add(x, F):
         biharmonic_term(x, F)
@@ -146,8 +146,11 @@ def leith_e(T):
 
 
 def zanna_bolton(T):
-    """du/dt = div(h T) / h, T = - gamma A [[squares - zeta S, zeta D], [zeta D, squares + zeta S]]."""
-    g, gamma = CurrentGradients(T), T.domain.field("zanna_bolton") + np.zeros_like(T.work)
+    """du/dt = div(h tau) / h, tau = - gamma A [[E - zeta S, zeta D], [zeta D, E + zeta S]].
+
+    S is the shear, D the tension and E = (zeta² + S² + D²) / 2.
+    """
+    grad, gamma = CurrentGradients(T), T.domain.field("zanna_bolton") + np.zeros_like(T.work)
 
     def smoothed(a, mask):
         for _ in range(2):
@@ -158,27 +161,27 @@ def zanna_bolton(T):
 
     def add(x, F):
         u, v = c(x[1:3])
-        zeta, S, D = g.vorticity(u, v), g.shear(u, v), g.tension(u, v)
-        squares = g.area * (corner_mean(zeta) ** 2 + corner_mean(S) ** 2 + D**2) / 2
-        product = corner_mean(g.corner_area * zeta * S)
-        xx, yy = (c(x[0]) * smoothed(-gamma * (squares + sign * product), g.wet) for sign in (-1, 1))
+        zeta, S, D = grad.vorticity(u, v), grad.shear(u, v), grad.tension(u, v)
+        squares = grad.area * (corner_mean(zeta) ** 2 + corner_mean(S) ** 2 + D**2) / 2
+        product = corner_mean(grad.corner_area * zeta * S)
+        xx, yy = (c(x[0]) * smoothed(-gamma * (squares + sign * product), grad.wet) for sign in (-1, 1))
         xy = zeta * (D + moved(D, 0, 1) + moved(D, 1, 0) + moved(D, 1, 1)) / 4
-        xy = g.interior * smoothed(-T.domain.to_corners(gamma) * g.corner_area * xy, g.interior)
+        xy = grad.interior * smoothed(-T.domain.to_corners(gamma) * grad.corner_area * xy, grad.interior)
         xy = xy * T.domain.to_corners(c(x[0]))
-        normal_x, normal_y = xx * g.dy**2, yy * g.dx**2
-        shear_x, shear_y = xy * g.dx_edge**2, xy * g.dy**2
+        normal_x, normal_y = xx * grad.dy**2, yy * grad.dx**2
+        shear_x, shear_y = xy * grad.dx_edge**2, xy * grad.dy**2
         with np.errstate(divide="ignore", invalid="ignore"):
-            force_u = (moved(normal_x, 0, 1) - normal_x) / g.dy + (shear_x - moved(shear_x, -1, 0)) / g.dx
-            force_v = (moved(normal_y, 1, 0) - normal_y) / g.dx_edge + (shear_y - moved(shear_y, 0, -1)) / g.dy
-            c(F[1])[...] += force_u / (g.dx * g.dy * FACE_MEANS[0](x[0], out=T.work))
-            c(F[2])[...] += force_v / (g.dx_edge * g.dy * FACE_MEANS[1](x[0], out=T.work))
+            force_u = (moved(normal_x, 0, 1) - normal_x) / grad.dy + (shear_x - moved(shear_x, -1, 0)) / grad.dx
+            force_v = (moved(normal_y, 1, 0) - normal_y) / grad.dx_edge + (shear_y - moved(shear_y, 0, -1)) / grad.dy
+            c(F[1])[...] += force_u / (grad.dx * grad.dy * FACE_MEANS[0](x[0], out=T.work))
+            c(F[2])[...] += force_v / (grad.dx_edge * grad.dy * FACE_MEANS[1](x[0], out=T.work))
 
     return add
 
 
 def backscatter(T):
-    """nu = - c Delta sqrt(2 e), and dE/dt = - div(U e) + losses of biharmonic friction - |nu| G, E = h e."""
-    g, C, index = CurrentGradients(T), T.domain.field("backscatter"), T.domain.state._fields.index("subgrid_energy")
+    """nu = - c Delta sqrt(2 max(e, 0)), and dE/dt = - div(U e) + nu4 D4 - |nu| G, where E = h e."""
+    grad, C, index = CurrentGradients(T), T.domain.field("backscatter"), T.domain.state._fields.index("subgrid_energy")
     e, flux_x, flux_y = np.zeros((3, *T.domain.shape), T.domain.dtype)
     constant_nu4, smagorinsky_constant = (
         T.domain.field(name) if name in T.domain.scheme.term_names else 0
@@ -187,9 +190,9 @@ def backscatter(T):
 
     def magnitude(x):
         """|nu| at centres, m2 s-1."""
-        return C * np.sqrt(2 * g.filter_width_squared * np.clip(c(e), 0, None))
+        return C * np.sqrt(2 * grad.filter_width_squared * np.clip(c(e), 0, None))
 
-    force = harmonic(T, lambda x: g.at_centres_and_corners(magnitude(x)), sign=-1)
+    force = harmonic(T, lambda x: grad.at_centres_and_corners(magnitude(x)), sign=-1)
 
     def add(x, F):
         np.divide(x[index], x[0], out=e, where=x[0] != 0)
@@ -198,10 +201,10 @@ def backscatter(T):
         for k in (0, 1):
             c(transports[k])[...] = FACE_MEANS[k](x[0], out=T.work) * currents[k]
         wrap(transports)
-        nu4 = constant_nu4 + smagorinsky_constant * g.filter_width_squared**2 * g.strain(x)
-        loss = g.biharmonic_loss(*(c(open_laplacian(T, each)) for each in (transports, x[1:3])))
+        nu4 = constant_nu4 + smagorinsky_constant * grad.filter_width_squared**2 * grad.strain(x)
+        loss = grad.biharmonic_loss(*(c(open_laplacian(T, each)) for each in (transports, x[1:3])))
         rate = c(F[index])
-        rate += nu4 * loss - magnitude(x) * g.harmonic_loss(c(transports), currents)
+        rate += nu4 * loss - magnitude(x) * grad.harmonic_loss(c(transports), currents)
         advective_fluxes(T, e, flux_x, flux_y)
         add_convergence(T, flux_x, flux_y, rate)
 

@@ -1,4 +1,4 @@
-"""Wetting and drying: the parts of a Tendency that differ in a run with drying; docs/numerics.md.
+"""Wetting and drying: the parts of a Tendency that differ in a run with drying; see docs/numerics.md.
 
 Fields are arrays [R, C] on the domain. AXES are the array axes along which u and v point.
 """
@@ -15,7 +15,7 @@ from .neighbours import FACE_MEANS, c, neighbour, wrap
 AXES = (1, 0)
 #: Largest fraction of its water that may leave a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
-#: Smallest thickness used as a divisor, and thickness of water that stays in its cell, in units of h_dry.
+#: Smallest thickness used as a divisor, and thickness below which water stays in its cell, in units of h_dry.
 MIN_DIVISOR, MIN_MOBILE_THICKNESS = 1e-3, 1e-9
 
 
@@ -26,14 +26,15 @@ class DryingTerms:
 
     Attributes:
         drying_thickness: h_dry, m.
+        cell_lengths: the lengths and areas of cells, a `CurrentGradients`.
         bed_rise: rise of the bed from the cell behind a face to the cell ahead, m.
-        is_open: 1 on faces between two cells that are water in the mask, else 0.
+        is_open: 1 on faces that are open in `PeriodicDomain.is_open`, else 0.
         start_fields: h, u and v at the start of the step.
-        water_levels: water above the sill of a face behind and ahead of it, m.
-        stress: the stress of the wind divided by the density, m2 s-2, on faces.
-        breaking_fraction, face_breaking_fraction: how much water breaks or is thin, 0 to 1, at centres; on faces.
+        water_levels: pairs of the water above the sill of a face, in the cell behind and in the cell ahead, m.
+        stress: the stress of the wind, divided by the density, m2 s-2.
+        breaking_fraction, face_breaking_fraction: how much water breaks or is thin, 0 to 1, at centres and on faces.
         face_opening: how far faces are open, 0 to 1.
-        smooth_acceleration: accelerations by the flux of vorticity and the slope of kinetic energy, m s-2.
+        smooth_acceleration: acceleration by the flux of vorticity and the slope of kinetic energy, m s-2.
         momentum_gain: momentum that the flow carries in, relative to the velocity of the face, m2 s-2.
         coriolis: Coriolis acceleration, m s-2.
         damping: rates of drag, s-1.
@@ -41,7 +42,7 @@ class DryingTerms:
 
     def __init__(self, T):
         domain = T.domain
-        self.T, self.sizes, self.drying_thickness = T, CurrentGradients(T), domain.config.drying.thickness
+        self.T, self.cell_lengths, self.drying_thickness = T, CurrentGradients(T), domain.config.drying.thickness
         depth = np.broadcast_to(domain.depth, T.work.shape)
         self.bed_rise = [depth - neighbour(depth, 1, axis) for axis in AXES]
         self.is_open, self.f = domain.is_open(domain.dtype)[1:], T.f + np.zeros_like(T.work)
@@ -51,7 +52,7 @@ class DryingTerms:
         self.drags = [(DAMPING_RATES[name], domain.at_faces(name)) for name in names]
 
     def set_flow(self, x, F):
-        """Make x the flow in the middle of the step, or, where water breaks, at its start; then compute U and V."""
+        """Set x to the flow in mid-step or, where water breaks, at the start of the step; then compute U and V."""
         T = self.T
         self.start_fields = h, *now = c(T.gfb_step[0][:3])
         self.water_levels, bends, self.face_opening, self.stress = [], [], [], [0, 0]
@@ -68,9 +69,9 @@ class DryingTerms:
         self.face_breaking_fraction = [
             np.maximum(self.breaking_fraction, neighbour(self.breaking_fraction, 1, axis)) for axis in AXES
         ]
-        level = blend(c(x[0]), h, self.breaking_fraction)
-        is_thin = (self.breaking_fraction > 0) & (level < self.drying_thickness)
-        c(x[0])[...] = np.where(is_thin, self.drying_thickness, level)
+        thickness = blend(c(x[0]), h, self.breaking_fraction)
+        is_thin = (self.breaking_fraction > 0) & (thickness < self.drying_thickness)
+        c(x[0])[...] = np.where(is_thin, self.drying_thickness, thickness)
         wrap(x)
         for k, flux in enumerate((T.U, T.V)):
             (near, far), fraction, u = self.water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
@@ -83,7 +84,7 @@ class DryingTerms:
         wrap(x, T.U, T.V)
 
     def lost_wind(self, k, h):
-        """The part of the wind's acceleration that is lost where water upwind is thinner than 20 h_dry, m s-2.
+        """The part of the wind's acceleration that is lost where the water upwind is thinner than 20 h_dry, m s-2.
 
         k is 0 for u and 1 for v; h is the padded thickness.
         """
@@ -106,12 +107,12 @@ class DryingTerms:
 
     def take_accelerations(self, x, F):
         """Move the accelerations out of F, and compute the properties of the flow that `accelerate` needs."""
-        T, sizes, self.smooth_acceleration = self.T, self.sizes, c(F[1:3]).copy()
+        T, lengths, self.smooth_acceleration = self.T, self.cell_lengths, c(F[1:3]).copy()
         F[1:3] = 0
-        transports = sizes.dy * c(T.U), sizes.dy * T.sizes.dx_over_dy * c(T.V)
+        transports = lengths.dy * c(T.U), lengths.dy * T.sizes.dx_over_dy * c(T.V)
         self.momentum_gain, self.coriolis = [], []
         for u, v, axis, area, sign in zip(
-            c(x[1:3]), c(x[2:0:-1]), AXES, (sizes.dx * sizes.dy, sizes.dx_edge * sizes.dy), (1, -1), strict=True
+            c(x[1:3]), c(x[2:0:-1]), AXES, (lengths.dx * lengths.dy, lengths.dx_edge * lengths.dy), (1, -1), strict=True
         ):
             gain = 0
             for flow, along in zip(transports, AXES, strict=True):
@@ -131,21 +132,24 @@ class DryingTerms:
             for k, (speed, _, h) in enumerate(speeds(T, x))
         ]
 
-    def accelerate(self, x, level, F):
-        """Write into F the accelerations by advection, Coriolis force, pressure of the padded `level`, and drag."""
+    def accelerate(self, x, pressure_h, F):
+        """Write into F the accelerations by advection, Coriolis force, the pressure of `pressure_h`, and drag.
+
+        The padded thickness `pressure_h` is replaced, where water breaks, by that at the end of the step.
+        """
         T, (h, *before), dt = self.T, self.start_fields, self.T.gfb_step[1]
-        new, P = h + dt * c(F[0]), c(T.P)
-        c(level)[...] = blend(c(level), new, self.breaking_fraction)
-        P[...] = T.physics.gravity * (c(level) - T.domain.depth)
+        h_after, P = h + dt * c(F[0]), c(T.P)
+        c(pressure_h)[...] = blend(c(pressure_h), h_after, self.breaking_fraction)
+        P[...] = T.physics.gravity * (c(pressure_h) - T.domain.depth)
         for potential in T.potentials:
-            P += potential([level, *x[1:]])
-        for k, (axis, per) in enumerate(zip(AXES, (T.sizes.inverse_dx, T.sizes.inverse_dy), strict=True)):
-            now, damping, thickness = before[k], self.damping[k], (new + neighbour(new, 1, axis)) / 2
+            P += potential([pressure_h, *x[1:]])
+        for k, (axis, inverse_length) in enumerate(zip(AXES, (T.sizes.inverse_dx, T.sizes.inverse_dy), strict=True)):
+            now, damping, thickness = before[k], self.damping[k], (h_after + neighbour(h_after, 1, axis)) / 2
             divisor = np.maximum(thickness, MIN_DIVISOR * self.drying_thickness)
             breaking = self.momentum_gain[k] / divisor + self.coriolis[k]
             rate = (
                 blend(self.smooth_acceleration[k], breaking, self.face_breaking_fraction[k])
-                + (P - neighbour(P, 1, axis)) * per
+                + (P - neighbour(P, 1, axis)) * inverse_length
                 + c(F[1 + k])
                 - self.lost_wind(k, x[0])
             )
@@ -163,7 +167,7 @@ def blend(a, b, weight):
 
 
 def upwind_velocity(u, flow, axis):
-    """The velocity between each point and the one behind it: that of the upwind point plus half its limited slope."""
+    """The velocity between each point and the one behind it: that upwind, extrapolated by half its limited slope."""
     before, after = u - neighbour(u, -1, axis), neighbour(u, 1, axis) - u
     half = (np.sign(before) + np.sign(after)) / 4 * np.minimum(abs(before), abs(after))
     return np.where(flow > 0, neighbour(u + half, -1, axis), u - half)

@@ -1,7 +1,7 @@
 """Forces and sources of water: stress, body forces and sources in F, and potentials in the Bernoulli function.
 
-Each function of the Tendency T prepares a term. It returns a function (x, F), which adds the term to F, or a function
-of x, which returns the potential, m2 s-2.
+The functions in TERMS prepare a term, from the Tendency T. They return a function (x, F), which adds the term to F, or
+a function of x, which returns the potential, m2 s-2.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def wind_drag(T):
     wind_at_10_m = domain.in_time("u10"), domain.in_time("v10")
 
     def add(x, F):
-        u10, v10 = (wind(T.step_start, T.time) for wind in wind_at_10_m)
+        u10, v10 = (component(T.step_start, T.time) for component in wind_at_10_m)
         speed = np.hypot(u10, v10)
         if options.law == "garratt":
             drag = np.minimum(3.5, 0.75 + 0.067 * speed)
@@ -45,7 +45,7 @@ def wind_drag(T):
 
 
 def add_stress(T, h, stress, F):
-    """Add to F the acceleration by `stress`, divided by the density, m2 s-2, on u and on v faces."""
+    """Add to F the acceleration by a stress, on u and on v faces; `stress` is divided by the density, m2 s-2."""
     if T.drying:
         T.drying.stress = [total + tau for total, tau in zip(T.drying.stress, stress, strict=True)]
     for F_k, tau, thickness in zip(c(F[1:3]), stress, FACE_MEANS, strict=True):
@@ -54,18 +54,18 @@ def add_stress(T, h, stress, F):
 
 def body_force(T):
     """du/dt = a + b cos(2 pi t / period + phase)."""
-    f = T.domain.config.body_force
+    force = T.domain.config.body_force
 
     def add(x, F):
-        angle = 2 * np.pi * (T.time / f.period)
-        c(F[1])[...] += f.x + f.x_amplitude * np.cos(angle + f.x_phase)
-        c(F[2])[...] += f.y + f.y_amplitude * np.cos(angle + f.y_phase)
+        angle = 2 * np.pi * (T.time / force.period)
+        c(F[1])[...] += force.x + force.x_amplitude * np.cos(angle + force.x_phase)
+        c(F[2])[...] += force.y + force.y_amplitude * np.cos(angle + force.y_phase)
 
     return add
 
 
 def air_pressure(T):
-    """p / rho."""
+    """p / rho, with the air pressure p."""
     pressure = T.domain.in_time("air_pressure", lambda values: values / T.physics.density)
     return lambda x: pressure(T.step_start, T.time)
 
@@ -79,16 +79,16 @@ def bed_motion(T):
 
 def rain(T):
     """dh/dt = rain - evaporation."""
-    rain, evaporation = T.domain.in_time("rain"), T.domain.in_time("evaporation")
+    rainfall, evaporation = T.domain.in_time("rain"), T.domain.in_time("evaporation")
 
     def add(x, F):
-        add_freshwater(T, F, rain(T.step_start, T.time) - limited_sink(T, evaporation(T.step_start, T.time)))
+        add_freshwater(T, F, rainfall(T.step_start, T.time) - limited_sink(T, evaporation(T.step_start, T.time)))
 
     return add
 
 
 def rivers(T):
-    """dh/dt = Q/A."""
+    """dh/dt = Q/A, with the discharge Q of a river into cells of the area A."""
     inflow = T.domain.in_time("river_inflow")
     return lambda x, F: add_freshwater(T, F, inflow(T.step_start, T.time))
 
@@ -122,15 +122,15 @@ def limited_sink(T, rate):
     if not drying.active:
         return rate
     (h, *_), dt = T.drying.start_fields, T.gfb_step[1]
-    left = h / dt - T.sizes.outflow_x * (c(T.U) - w(T.U)) - T.sizes.outflow_y * (c(T.V) - s(T.V))
-    return np.minimum(rate * np.minimum(1.0, h / drying.thickness), np.maximum(left, 0.0) / 5)
+    remaining = h / dt - T.sizes.outflow_x * (c(T.U) - w(T.U)) - T.sizes.outflow_y * (c(T.V) - s(T.V))
+    return np.minimum(rate * np.minimum(1.0, h / drying.thickness), np.maximum(remaining, 0.0) / 5)
 
 
 def green_ampt(T):
-    """dh/dt = - dI/dt; over a step M (I' - I) = K dt (M + (psi + h - (I' - I) / 2) d), with the mean M of I and I'.
+    """dh/dt = - dI/dt; over a step M (I' - I) = K dt (M + (psi + h - (I' - I) / 2) d), where M is the mean of I and I'.
 
-    I is the infiltrated depth at the start of the step and I' at its end, m, h the thickness at its start, K the
-    conductivity, psi the suction and d the moisture deficit.
+    I and I' are the infiltrated depths at the start and at the end of the step, m, h is the thickness at the start, K
+    the conductivity, psi the suction and d the moisture deficit.
     """
     index = T.domain.state._fields.index("infiltrated_depth")
     names = "hydraulic_conductivity", "wetting_front_suction", "moisture_deficit"
@@ -151,17 +151,17 @@ def green_ampt(T):
 
 
 def tide(T):
-    """- g factor ramp(t) sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+    """- g factor ramp(t) times the sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
     domain, options = T.domain, T.domain.config.tide
     centres = points(domain.config.grid, "centre", domain.rows, domain.columns)
     lon, lat = np.radians(centres.lon), np.radians(centres.lat)
-    tides = constituents_at(options.constituents, domain.config.time.start, options.nodal)
+    constituents = constituents_at(options.constituents, domain.config.time.start, options.nodal)
 
     def potential(x):
         level = T.work
         shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
         level[...] = 0
-        for wave in tides:
+        for wave in constituents:
             phase = 2 * np.pi * (wave.frequency * T.time) + wave.phase
             height = wave.nodal_factor * EQUILIBRIUM[wave.name].height
             level += height * shapes[wave.species] * np.cos(phase + wave.species * lon)
@@ -171,13 +171,13 @@ def tide(T):
     return potential
 
 
-def ramp(length, time):
-    """The factor of a tide at a time: sin²(pi/2 time/length) until the ramp ends, then 1."""
-    return np.sin(0.5 * np.pi * min(time / length, 1.0)) ** 2 if length else 1.0
+def ramp(duration, time):
+    """The factor of a tide at a time: sin²(pi/2 time/duration) until the ramp ends, then 1."""
+    return np.sin(0.5 * np.pi * min(time / duration, 1.0)) ** 2 if duration else 1.0
 
 
 def self_attraction(T):
-    """- g beta (h - H)."""
+    """- g beta (h - H), with the coefficient beta of self-attraction and loading."""
     attraction = T.physics.gravity * T.domain.field("self_attraction")
     return lambda x: difference(T.domain.depth, c(x[0]), attraction, out=T.work)
 

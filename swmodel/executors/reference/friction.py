@@ -25,9 +25,9 @@ def quadratic_drag(T):
 
 
 def manning(T):
-    """du/dt = - g n² |u| u / (h^x)^(4/3)."""
-    roughness = [T.physics.gravity * each**2 for each in T.domain.at_faces("manning")]
-    return speed_drag(T, roughness, lambda h: h * np.cbrt(h))
+    """du/dt = - g n² |u| u / (h^x)^(4/3), with Manning's roughness n."""
+    coefficients = [T.physics.gravity * roughness**2 for roughness in T.domain.at_faces("manning")]
+    return speed_drag(T, coefficients, lambda h: h * np.cbrt(h))
 
 
 def speed_drag(T, coefficients, thickness_function):
@@ -61,7 +61,7 @@ def speeds(T, x):
 
 
 def viscosity(T):
-    """du/dt = L(u)."""
+    """du/dt = L(u), see `laplacian`."""
     nu = np.broadcast_to(T.domain.field("viscosity"), T.work.shape), T.domain.at_corners("viscosity")
     return harmonic(T, lambda x: nu)
 
@@ -79,7 +79,7 @@ def harmonic(T, viscosities, sign=1):
 
 
 def biharmonic_viscosity(T):
-    """du/dt = - L(nu4^x L(u)), L with viscosity one."""
+    """du/dt = - L(nu4^x L(u)), where L has a viscosity of one."""
     nu4 = T.domain.at_faces("biharmonic_viscosity")
     return biharmonic(T, lambda x: nu4)
 
@@ -100,7 +100,7 @@ def biharmonic(T, viscosities):
 
 
 def open_laplacian(T, velocity):
-    """L(u) and L(v) with viscosity one, zero on closed faces, padded; the outer rows are not filled."""
+    """L(u) and L(v) with a viscosity of one, 0 on closed faces, padded; the outer rows and columns are not filled."""
     L = laplacian(T, velocity, (1.0, 1.0), out=np.zeros((2, *T.domain.shape), T.domain.dtype))
     closed = T.domain.closed[T.domain.closed >= L[0].size] - L[0].size
     L.reshape(-1)[closed[closed < L.size]] = 0
@@ -108,9 +108,9 @@ def open_laplacian(T, velocity):
 
 
 def laplacian(T, velocity, nu, out):
-    """d_x (nu d_x u) + d_y (nu s d_y u) and d_x (nu s d_x v) + d_y (nu d_y v) of a padded [u, v].
+    """L(u), L(v): d_x (nu d_x u) + d_y (nu s d_y u) and d_x (nu s d_x v) + d_y (nu d_y v) of a padded [u, v].
 
-    nu is a pair: at centres [R, C] and at corners, [R, C] or a number.
+    s is 1, or at boundary corners `Tendency.slip`. nu is a pair: at centres and at corners, arrays [R, C] or numbers.
     """
     (u, v), strain, (nu_c, nu_q), sizes = velocity, T.padded, nu, T.sizes
     (u_x, u_y), (v_x, v_y) = sizes.friction_u, sizes.friction_v
@@ -137,8 +137,8 @@ def laplacian(T, velocity, nu, out):
 def sponge(T):
     """dh/dt = - s (h - H), du/dt = - s u, with s at the points of each field.
 
-    With open boundaries, h - H - eta_ext and u - U_ext/h relax. In runs with drying, thin and breaking water keeps its
-    thickness. The water that leaves takes its tracers along.
+    With open boundaries, h - H - eta_ext and u - U_ext/h relax to zero. In runs with drying, thin and breaking water
+    keeps its thickness. The water that leaves takes its tracers along.
     """
     contents = [k for k, name in enumerate(T.domain.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (sponge_rate(T.domain, location) for location in ("centre", "u", "v"))
@@ -147,9 +147,9 @@ def sponge(T):
         Fh, Fu, Fv = c(F[:3])
         u, v = c(x[1:3])
         outflow = difference(c(x[0]), T.domain.depth, h_rate, out=T.work)
-        if (outside := T.domain.open_boundaries).faces:
-            level = outside.level(T.step_start, T.time)
-            flows = [outside.transport(axis, level, T.step_start, T.time).reshape(T.domain.shape) for axis in "xy"]
+        if (boundary := T.domain.open_boundaries).faces:
+            level = boundary.level(T.step_start, T.time)
+            flows = [boundary.transport(axis, level, T.step_start, T.time).reshape(T.domain.shape) for axis in "xy"]
             outflow -= h_rate * c(level.reshape(T.domain.shape))
             u = u - c(flows[0]) / FACE_MEANS[0](x[0], out=c(T.padded))
             v = v - c(flows[1]) / FACE_MEANS[1](x[0], out=c(T.padded))
@@ -165,7 +165,7 @@ def sponge(T):
 
 
 def sponge_rate(domain, location):
-    """The sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
+    """The sum over the sides of rate (1 - d/width)², where the distance d from the side is below width, s-1 [R, C]."""
     sponge, positions = domain.config.sponge, points(domain.config.grid, location, domain.rows, domain.columns)
     west, south = positions.origin[0] - 0.5 * positions.dx, positions.origin[1] - 0.5 * positions.dy
     distance = {

@@ -1,4 +1,4 @@
-"""The reference as an object, and as the executor `reference` of one process."""
+"""The reference as an object, and as the executor `reference`, which runs in one process."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ReferenceModel:
         if state is None:
             depth, eta, u, v = (self._domain_field(name) for name in ("depth", "eta", "u", "v"))
             h = np.maximum(depth + eta, 0) if config.drying.active else depth + eta
-            start = {"h": h, "u": u, "v": v}
+            fields = {"h": h, "u": u, "v": v}
             for tracer in config.physics.tracers:
                 c = self._domain_field(tracer.name)
-                start |= {tracer.name: c + 0 * depth, f"{tracer.name}_content": h * c}
-            start |= {name: np.zeros(()) for name in domain.state._fields if name not in start}
-            state = domain.state(*np.broadcast_arrays(*(start[name] for name in domain.state._fields)))
+                fields |= {tracer.name: c + 0 * depth, f"{tracer.name}_content": h * c}
+            fields |= {name: np.zeros(()) for name in domain.state._fields if name not in fields}
+            state = domain.state(*np.broadcast_arrays(*(fields[name] for name in domain.state._fields)))
         state = domain.extract(domain.embed(state, domain.resting_values))
         zeros = type(state)._make(np.zeros_like(field) for field in state)
         tendencies = (zeros,) * TENDENCIES_IN_MEMORY.get(config.time.stepper, 0)
@@ -58,7 +58,7 @@ class ReferenceModel:
         return Carry(domain.extract(x), tuple(domain.extract(state) for state in memory), steps.stop)
 
     def tendency(self, state: State, time: float = 0.0) -> State:
-        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and the tendencies of further fields, at a time, s."""
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and the tendencies of further fields, at `time`, s."""
         x = self.domain.embed(state, self.domain.resting_values)
         F = np.zeros_like(x)
         self._tendency(x, F, time)
@@ -88,7 +88,7 @@ class ReferenceExecutor:
         self.substeps = substeps
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, without NumPy's warnings, because the health check reports a blow-up."""
+        """The carry n steps later. NumPy's warnings are off, because the health check reports a blow-up."""
         with np.errstate(all="ignore"):
             substep_carry = carry._replace(step=carry.step * self.substeps)
             after = self.model.advance(substep_carry, n * self.substeps, self.dt / self.substeps)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def neighbour_view(north, east):
-    """The function from a padded array [..., R+2, C+2] to the values `north` and `east` cells further: [..., R, C]."""
+    """The function from a padded array [..., R+2, C+2] to values [..., R, C], `north` rows and `east` columns away."""
     rows, columns = (slice(1 + cells, cells - 1 or None) for cells in (north, east))
     return lambda a: a[..., rows, columns]
 

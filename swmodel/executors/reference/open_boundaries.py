@@ -1,4 +1,4 @@
-"""Open boundaries, as lists of single faces; the PeriodicDomain stores all exceptional points in this way."""
+"""Open boundaries, as lists of single faces, just as the PeriodicDomain stores all other exceptional points."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4"
 class BoundaryFaces:
     """The faces of open boundaries, between the outermost cells and the first cells inside.
 
-    `faces` has an array [6, faces] for faces in x ("x") and one for faces in y ("y"). Its rows are flat indices into
-    padded fields of the face (of u or v), the cell outside, the cell inside, and the next cell inwards; then the inward
-    direction (+1 or -1), and the weight of that next cell (1/2, or 0 on land).
+    `faces` has an array [6, faces] for the open u faces ("x"), and one for the open v faces ("y"). Four of its rows are
+    flat indices into padded fields: of the face, the cell outside, the cell inside, and the next cell inwards. The
+    others are the inward direction (+1 or -1) and the weight of that next cell (1/2, or 0 on land).
     """
 
     def __init__(self, domain, wet, water):
@@ -58,7 +58,7 @@ class BoundaryFaces:
         self.faces = {axis: np.array(faces).T for axis, faces in faces_by_axis.items() if faces}
 
     def padded(self, values):
-        """Values that broadcast to [R, C], on the whole padded domain, flat, float64."""
+        """Values that broadcast to [R, C], expanded to the whole padded domain and flattened, float64."""
         whole = np.broadcast_to(values, tuple(n - 2 for n in self.domain.shape)).astype(np.float64)
         return np.pad(whole, 1, mode="wrap").reshape(-1)
 
@@ -68,11 +68,11 @@ class BoundaryFaces:
         return self.padded((values - config.open_boundaries.pressure) / config.physics.density / self.gravity)
 
     def level_without_air_pressure(self, step_start, time):
-        """Sea level at `time`, s, in a step that began at `step_start`, without the effect of air pressure."""
+        """Sea level, m, at `time`, s, in a step that began at `step_start`, without the effect of air pressure."""
         return self.boundary_data["level"](step_start, time) + self.tide("level", time)
 
     def level(self, step_start, time):
-        """As `level_without_air_pressure`, with the effect of air pressure; padded and flat."""
+        """As `level_without_air_pressure`, but with the effect of air pressure."""
         return self.level_without_air_pressure(step_start, time) - self.air_pressure_head(step_start, time)
 
     def tide(self, quantity, time):
@@ -92,16 +92,16 @@ class BoundaryFaces:
         return total + self.boundary_data[f"current_{axis}"](step_start, time) * h
 
     def boundary_flows(self, x, step_start, time):
-        """Yield each axis, its open faces, and the transports per length, m2 s-1, and thicknesses, m, on these.
+        """Yield each axis, its open faces, and on these faces the transports per length, m2 s-1, and thicknesses, m.
 
         The transport is U_ext + n sqrt(g H) (eta_ext - eta_b), with levels without the effect of air pressure.
         """
         level = self.level_without_air_pressure(step_start, time)
         air = np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time)
         eta = x[0].reshape(-1) - self.depth + air
-        for axis, columns in self.faces.items():
-            face, outside, inside, beyond = columns[:4].astype(int)
-            inward, weight = columns[4:]
+        for axis, faces in self.faces.items():
+            face, outside, inside, beyond = faces[:4].astype(int)
+            inward, weight = faces[4:]
             eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
             H, eta_ext, p = ((field[inside] + field[outside]) / 2 for field in (self.depth, level, air))
             boundary_transport = self.transport(axis, level - air, step_start, time)[face]

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def east(a):
-    """East neighbour of every point of an array without padding [R or 1, C or 1] (used only in the setup)."""
+    """The east neighbour of every point of an array without padding, [R or 1, C or 1]."""
     return np.roll(a, -1, axis=1)
 
 
 def north(a):
-    """North neighbour of every point of an array without padding [R or 1, C or 1] (used only in the setup)."""
+    """The north neighbour of every point of an array without padding, [R or 1, C or 1]."""
     return np.roll(a, -1, axis=0)
 
 
@@ -42,13 +42,13 @@ class PeriodicDomain:
         shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
-        barriers: u faces, and v faces, with a barrier, bool [R, C]; they are in `closed`.
+        barriers: whether each u face, and each v face, has a barrier, bool [R, C]; these faces are also in `closed`.
         always_closed: `closed` without the faces of barriers, which have a velocity in the state.
         land: land cells, flat indices into a padded field.
-        resting_values: values of [h, u, v] at `always_closed`: (H, 0, 0).
+        resting_values: values of [h, u, v] at `always_closed`: H, 0 and 0.
         boundary_corners: corners with fewer than four wet cells or at barriers, flat indices into a padded field [n].
         corner_cells: the four cells around each boundary corner [4, n], flat indices into a padded field.
-        corner_weights: 1/(number of wet cells around the corner) for each wet one of these, 0 for land [4, n].
+        corner_weights: for these cells, 1/(number of wet cells around the corner) if wet, 0 on land [4, n].
         is_coast: 0 for boundary corners at open boundaries and barriers, else 1 [n].
         open_boundaries: the faces of open boundaries.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [n].
@@ -101,9 +101,9 @@ class PeriodicDomain:
         self.boundary_corners = np.ravel_multi_index((row + 1, column + 1), self.shape)
         self.corner_cells = self.boundary_corners + np.array([[0], [1], [self.shape[1]], [self.shape[1] + 1]])
         wet_cells = cells[:, row, column]
-        count = wet_cells.sum(axis=0)
-        self.corner_weights = (wet_cells / np.maximum(count, 1)).astype(self.dtype)
-        self.corner_dry = (count == 0).astype(self.dtype)
+        n_wet = wet_cells.sum(axis=0)
+        self.corner_weights = (wet_cells / np.maximum(n_wet, 1)).astype(self.dtype)
+        self.corner_dry = (n_wet == 0).astype(self.dtype)
         self.is_coast = np.where((is_at_open_boundary | is_at_barrier)[row, column], 0, 1).astype(self.dtype)
 
     def is_open(self, dtype):
@@ -113,7 +113,7 @@ class PeriodicDomain:
         return c(mask)
 
     def coriolis(self):
-        """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) if both are 0 on the Earth."""
+        """f at corners, s-1, an array or a number: f0 + beta y; on a sphere where both are 0, 2 Omega sin(latitude)."""
         physics, grid = self.config.physics, self.config.grid
         if grid.crs and physics.f0 == physics.beta == 0:
             latitude = points(grid, "corner", self.rows, self.columns).lat
@@ -145,7 +145,7 @@ class PeriodicDomain:
         return values.item() if values.size == 1 else 0.5 * (values + north(values))
 
     def in_time(self, name, to_location=lambda values: values):
-        """to_location(values) of a field, as a function of the start of a step and a time in it, s."""
+        """to_location(values) of a field, as a function of the start of a step and of a time in this step, s."""
         if not varies_in_time(self.config, name):
             values = to_location(self.field(name))
             return lambda step_start, time: values

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-#: Smallest cosine of a latitude: rows of land beyond the walls may lie beyond a pole.
+#: Smallest cosine of a latitude, because rows of land beyond the walls may lie at or beyond a pole.
 MIN_COSINE = 1e-6
 
 
 class CellSizes:
-    """Sizes of cells: numbers on a plane; on a sphere one number per row, [R, 1], except inverse_dy and dx_over_dy.
+    """Sizes of cells: numbers; on a sphere, except inverse_dy and dx_over_dy, arrays with one number per row, [R, 1].
 
     On a plane kinetic_x, kinetic_y, inverse_cos_c, cos_c and cos_v are None.
 
     On a sphere transports in y are multiplied by the cosine of latitude, as lengths in x are: V = h^y v cos. Below, e
-    is radius dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
+    is radius dlon, the length of a cell at the equator, and A is an area; cos_c is the cosine of latitude in the middle
+    of a row, cos_v that at its northern edge.
 
     Attributes:
         inverse_dx, inverse_dy: 1/(e cos_c) and 1/dy, for slopes on faces.
@@ -25,7 +26,7 @@ class CellSizes:
         dx_over_dy: e/dy.
         dy_over_dx: dy/(e cos_c).
         friction_u, friction_v: pairs (x, y) of 1/(e cos)² and 1/(cos dy²), with cos_c for u and cos_v for v.
-        cos_c, cos_v: padded [R+2, 1]; None on a plane.
+        cos_c, cos_v: the cosines, padded [R+2, 1].
     """
 
     def __init__(self, domain):

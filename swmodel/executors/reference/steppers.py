@@ -1,8 +1,8 @@
 """The time steppers of docs/numerics.md: functions that advance one array x = [h, u, v, ...] over a range of steps.
 
 `tendency(x, F, step_start, stage_time=0)` writes dx/dt at the time `step_start` + `stage_time`, s, into F. `gfb` needs
-a `Tendency`, because it also calls its methods and sets its `gfb_step`. The steppers overwrite x and memory, and return
-x and the new memory.
+a `Tendency`, whose attribute `gfb_step` it sets and whose methods it calls. The steppers overwrite x and memory, and
+return x and the new memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def adams_bashforth(tendency, x, memory, steps, dt, weights):
-    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n, and the last weights at all later steps."""
+    """x += dt (w0 F_n + w1 F_{n-1} + ...), with the weights weights[n] at step n, and the last ones at later steps."""
     F = [*memory, np.zeros_like(x)]
     increment = np.empty_like(x)
     for step in steps:

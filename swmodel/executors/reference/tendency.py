@@ -1,7 +1,8 @@
 """The tendencies of docs/numerics.md, one function for each physical term.
 
 Every field is a padded array on the PeriodicDomain. Only the terms of the configuration are computed. Intermediate
-results use arrays that are allocated once, because an operation on new memory costs up to twice as much at 3600 x 1800.
+results use arrays that are allocated once, because on 3600 x 1800 cells an operation on new memory takes up to twice as
+long.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ class Tendency:
     """A function that writes dx/dt into F and fills the padding of x.
 
     Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2] (`PeriodicDomain`), the start of the step
-    and the time since then, s. It also sets velocities on the faces of open boundaries in x to zero and, with drying,
-    changes h, u and v in x (`DryingTerms.set_flow`).
+    and the time since then, s. It also sets the velocities in x on the faces of open boundaries to zero and, with
+    drying, changes h, u and v in x (`DryingTerms.set_flow`).
 
     Attributes:
         step_start, time: start of the step, and time of this tendency, s.
-        freshwater: the part of dh/dt by rain, evaporation and rivers, m s-1.
+        freshwater: the part of dh/dt that comes from rain, evaporation and rivers, m s-1.
         gfb_step: x at the start of a step of `gfb`, and the length of the step, s.
         drying: the terms of a run with drying, else None.
         potentials: functions of x that return the potentials of forces, m2 s-2, [R, C].
         tracer_steps: functions that write the rates of tracers that are stored as concentrations.
         U, V, P, q: transports, m2 s-1, Bernoulli function, m2 s-2, and potential vorticity, m-1 s-1, padded.
-        slip: factor of vorticity and stress at each boundary corner: 2 for no slip, 0 for free slip, at open boundaries
-            and at barriers.
+        slip: factor of vorticity and stress at each boundary corner: 2 on coasts with no slip; 0 on those with free
+            slip, at open boundaries and at barriers.
         padded, work: arrays for intermediate results, [R+2, C+2] and [R, C].
     """
 
@@ -111,7 +112,7 @@ class Tendency:
         wrap(U, V)
 
     def open_boundaries(self, x, F):
-        """Write transports and velocities on the faces of open boundaries: `open_boundaries.BoundaryFaces`."""
+        """Write transports and velocities on the faces of open boundaries: see `BoundaryFaces.boundary_flows`."""
         for axis, face, transport, thickness in self.domain.open_boundaries.boundary_flows(
             x, self.step_start, self.time
         ):
@@ -129,7 +130,7 @@ class Tendency:
         Fh += difference(s(V), c(V), sizes.outflow_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + K + potentials, with drying K alone; du/dt = - d_x P, dv/dt = - d_y P."""
+        """P = g (h - H) + K + potentials, with drying P = K; du/dt = - d_x P, dv/dt = - d_y P."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
         if self.domain.config.scheme.vorticity_flux in weno.STENCIL_POINTS:
@@ -145,7 +146,7 @@ class Tendency:
         difference(P, n(self.P), sizes.inverse_dy, out=c(F[2]))
 
     def kinetic_energy(self, u, v, P):
-        """Write K = ((u²)^x + (v²)^y) / 2, weighted by area, into P."""
+        """Write the kinetic energy K = ((u²)^x + (v²)^y) / 2, with squares weighted by area, into P."""
         sizes = self.sizes
         squares = np.multiply(u, u, out=self.padded)
         np.add(c(squares), w(squares), out=P)
@@ -161,7 +162,7 @@ class Tendency:
         P *= 0.25
 
     def replace_pressure(self, x, h, F):
-        """Replace the gradient of g h and of the potentials of x in F by that of another thickness h, padded."""
+        """Replace, in F, the pressure gradient of the thickness in x by that of another padded thickness h."""
         if self.drying:
             self.drying.accelerate(x, h, F)
             return self.barriers.accelerate(h, F) if self.barriers else None
@@ -184,13 +185,13 @@ class Tendency:
     def step_tracers(self, x, middle, F, dt):
         """Write into F the rates, over a step of dt seconds from x, of tracers that are stored as concentrations.
 
-        F[0] must contain dh/dt over the step; `middle` is x at mid-step, padded like x and F.
+        F[0] must contain dh/dt over the step; `middle` is x in the middle of the step, padded as x and F are.
         """
         for write in self.tracer_steps:
             write(x, middle, F, dt)
 
     def potential_vorticity(self, x, F):
-        """q = (f + zeta) / h_q, zeta = slip (d_x v - d_y u cos), h_q the mean thickness of the wet cells around."""
+        """q = (f + zeta) / h_q, zeta = slip (d_x v - d_y u cos); h_q is the mean thickness of the wet cells around."""
         h, u, v = x[:3]
         q, h_q, boundary, sizes = self.q, self.padded, self.domain.boundary_corners, self.sizes
         zeta = difference(e(v), c(v), sizes.circulation_x, out=c(q))

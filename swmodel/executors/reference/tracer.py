@@ -38,7 +38,7 @@ def tracer(T, options):
 
 
 def source_of(T, options):
-    """The function (h, c) -> source of the content, m s-1: Q/A times the concentration in rivers."""
+    """The function (h, c) -> source of the content by rivers, m s-1: inflow Q/A times the concentration in rivers."""
     (term,) = (each for each in T.domain.scheme.tracers if each.name == options.name)
     names, in_rivers = {row.name for row in (*term.fields, *term.coefficients)}, f"{options.name}_in_rivers"
     if missing := names - {in_rivers, f"{options.name}_diffusivity"}:
@@ -50,7 +50,7 @@ def source_of(T, options):
 
 
 def advective_fluxes(T, concentration, flux_x, flux_y):
-    """Write U c and V c into padded fluxes, with c of the upwind cell, or of the inner one at open boundaries."""
+    """Write U c and V c into padded fluxes, with c of the upwind cell; at open boundaries, of the cell inside."""
     for _, outside, inside, *_ in T.domain.open_boundaries.faces.values():
         concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
     for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):

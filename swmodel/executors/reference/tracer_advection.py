@@ -7,96 +7,100 @@ import numpy as np
 from .neighbours import FACE_MEANS, c, neighbour
 from .tracer import source_of
 
-#: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
+#: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound the new one of a cell.
 MIN_RATE, NEIGHBOURHOOD = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
 
 
-def upstream_cells(values, opened, axis, direction):
+def stencil_values(values, is_open, axis, direction):
     """{k: values k cells downstream of the last cell upwind of each face}, k = -2 to 2; land repeats the nearest value.
 
     The face of a cell is the one ahead of it along the axis. `direction` is 1 for flow along the axis, else -1.
     """
-    first = 0 if direction > 0 else 1  # the cell upwind of the face
+    upwind_offset = 0 if direction > 0 else 1
 
     def cell(k):
-        return neighbour(values, first + direction * k, axis)
+        return neighbour(values, upwind_offset + direction * k, axis)
 
-    def passable(k):  # the face between the cells k - 1 and k
-        return neighbour(opened, direction * (k - 1), axis)
+    def is_passable(k):  # whether the face between the cells k - 1 and k is open
+        return neighbour(is_open, direction * (k - 1), axis)
 
-    upstream_values, is_reached = {0: cell(0)}, {1: True, -1: True}
+    by_distance, is_reached = {0: cell(0)}, {1: True, -1: True}
     for k in (1, 2):
         for sign, face in ((1, k), (-1, 1 - k)):
-            is_reached[sign] = is_reached[sign] & passable(face)
-            upstream_values[sign * k] = np.where(is_reached[sign], cell(sign * k), upstream_values[sign * (k - 1)])
-    return upstream_values
+            is_reached[sign] = is_reached[sign] & is_passable(face)
+            by_distance[sign * k] = np.where(is_reached[sign], cell(sign * k), by_distance[sign * (k - 1)])
+    return by_distance
 
 
-def face_values(values, flow, opened, axis):
+def face_values(values, flow, is_open, axis):
     """The fifth-order upwind value on each face."""
-    both_directions = []
+    upwind_values = []
     for direction in (1, -1):
-        v = upstream_cells(values, opened, axis, direction)
-        both_directions.append((2 * v[-2] - 13 * v[-1] + 47 * v[0] + 27 * v[1] - 3 * v[2]) / 60)
-    return np.where(flow > 0, *both_directions)
+        v = stencil_values(values, is_open, axis, direction)
+        upwind_values.append((2 * v[-2] - 13 * v[-1] + 47 * v[0] + 27 * v[1] - 3 * v[2]) / 60)
+    return np.where(flow > 0, *upwind_values)
 
 
 def advection(T, options):
-    """Make the function (x, middle, F, dt) that writes dc/dt over the step from x, with the transports of `middle`.
+    """Make the function (x, middle, F, dt) that writes dc/dt over the step from x into F; `middle` is x in mid-step.
 
     Args:
         options: the table [[tracer]].
     """
     domain, sizes, index = T.domain, T.sizes, T.domain.state._fields.index(options.name)
-    # Rounding must not let dt times the rate exceed the distance to the extreme.
+    # Rounding must not let dt times the rate exceed the distance to the extreme concentration.
     safety_factor = 1 - 4 * float(np.finfo(domain.dtype).eps)
-    wet, *opened = domain.is_open(bool)
+    wet, *open_faces = domain.is_open(bool)
     inverse_lengths, outflow_factors = [sizes.inverse_dx, sizes.inverse_dy], [sizes.outflow_x, sizes.outflow_y]
     if sizes.cos_v is not None:
         inverse_lengths[1] = inverse_lengths[1] * c(np.broadcast_to(sizes.cos_v, domain.shape))
-    axes = list(zip((1, 0), opened, inverse_lengths, outflow_factors, strict=True))
+    axes = list(zip((1, 0), open_faces, inverse_lengths, outflow_factors, strict=True))
     source = source_of(T, options)
 
     def write(x, middle, F, dt):
-        now, half, after = c(x[index]), c(middle[index]), c(x[0]) + dt * c(F[0])
+        now, mid_step, h_after = c(x[index]), c(middle[index]), c(x[0]) + dt * c(F[0])
         if domain.config.drying.active:
-            after = np.maximum(after, 1e-9 * domain.config.drying.thickness)
+            h_after = np.maximum(h_after, 1e-9 * domain.config.drying.thickness)
         neighbours = [
             np.where(neighbour(neighbour(wet, j, 0), i, 1), neighbour(neighbour(now, j, 0), i, 1), now)
             for j, i in NEIGHBOURHOOD
         ]
         max_concentration, min_concentration = np.max(neighbours, axis=0), np.min(neighbours, axis=0)
-        # The content that the cell would have if all water that enters had its concentration.
-        content, higher_order_fluxes = after * now, []
+        # The content that the cell would have if all water that enters had the cell's concentration.
+        content, higher_order_fluxes = h_after * now, []
         for (axis, is_open, slope, outflow), barrier, U, thickness in zip(
             axes, domain.barriers, (T.U, T.V), FACE_MEANS, strict=True
         ):
             U, ahead = c(U), neighbour(now, 1, axis)
             slope = slope * is_open
             is_open = is_open | (barrier & (U != 0))
-            step = np.where(is_open, ahead - now, 0)
+            jump = np.where(is_open, ahead - now, 0)
             upwind = np.where(U > 0, now, ahead)
             if options.advection != "upwind":
-                higher_order_fluxes.append(np.where(is_open, U * (face_values(half, U, is_open, axis) - upwind), 0))
-            diffusive_flux = options.diffusivity * slope * thickness(middle[0], out=T.work) * step
+                higher_order_fluxes.append(np.where(is_open, U * (face_values(mid_step, U, is_open, axis) - upwind), 0))
+            diffusive_flux = options.diffusivity * slope * thickness(middle[0], out=T.work) * jump
             if T.drying:
                 diffusive_flux = diffusive_flux * T.drying.face_opening[0 if axis else 1]
             leaves = np.where(is_open, U * (upwind - now), 0) - diffusive_flux
             enters = np.where(is_open, U * (upwind - ahead), 0) - diffusive_flux
             content = content - dt * outflow * (leaves - neighbour(enters, -1, axis))
         if higher_order_fluxes:
-            content = content + limit_fluxes(
-                axes, higher_order_fluxes, max_concentration * after - content, content - min_concentration * after, dt
+            content = content + change_by_limited_fluxes(
+                axes,
+                higher_order_fluxes,
+                max_concentration * h_after - content,
+                content - min_concentration * h_after,
+                dt,
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
-        rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[index])[...] = np.where(wet, rate + (source(after, half) - now * T.freshwater) / after, 0)
+        rate = np.clip((content / h_after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
+        c(F[index])[...] = np.where(wet, rate + (source(h_after, mid_step) - now * T.freshwater) / h_after, 0)
 
     return write
 
 
-def limit_fluxes(axes, fluxes, max_gain, max_loss, dt):
-    """The change of contents by fluxes over a step, limited to gains of `max_gain` and losses of `max_loss`."""
+def change_by_limited_fluxes(axes, fluxes, max_gain, max_loss, dt):
+    """The change of contents by fluxes over a step, after limiting gains to `max_gain` and losses to `max_loss`."""
     gain = loss = change = 0
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
         inward, outward = np.maximum(neighbour(flux, -1, axis), 0), np.maximum(flux, 0)

@@ -1,7 +1,8 @@
 """The fluxes of potential vorticity q: du/dt = QV and dv/dt = -QU, on a sphere with its metric (docs/numerics.md).
 
-Each function adds QV to F[1] and subtracts QU from F[2], where F are the rates of (h, u, v) of a Tendency T, padded [3,
-R+2, C+2]. q is at corners, the transports U and V are on east and north faces; a^x is the mean of two neighbours in x.
+Each function adds QV to F[1] and subtracts QU from F[2], where F contains the rates of h, u, v, ... of a Tendency T,
+padded [fields, R+2, C+2]. q is at corners; the transports U and V are on east and north faces; a^x is the mean of two
+neighbours in x.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def add_enstrophy_conserving(T, F):
 def add_arakawa_lamb(T, F):
     """QV, QU of Arakawa and Lamb (1981, eqs 3.33 and 3.34), which conserve energy and potential enstrophy.
 
-    Divides T.q by 24 in place.
+    The function divides T.q by 24 in place.
     """
     U, V, product = T.U, T.V, T.padded
     Fu, Fv = c(F[1]), c(F[2])
@@ -71,7 +72,7 @@ def add_arakawa_lamb(T, F):
     Fv += c(phi) * s(V) - n(phi) * n(V)
 
 
-#: {value of `scheme.vorticity_flux`: function that adds the flux}.
+#: {value of the option `scheme.vorticity_flux`: function that adds the flux to F}.
 FLUXES = {
     "energy": add_energy_conserving,
     "enstrophy": add_enstrophy_conserving,

@@ -8,8 +8,8 @@ import numpy as np
 
 from .neighbours import c, e, n, neighbour, nw, s, se, w
 
-#: EPSILON and ABSOLUTE_FLOOR avoid division by zero. RELATIVE_FLOOR, times the squared value, gives the optimal weights
-#: to differences that are tiny beside the value.
+#: EPSILON and ABSOLUTE_FLOOR avoid division by zero. RELATIVE_FLOOR, times the squared value, makes the weights optimal
+#: where the differences are tiny beside the value.
 EPSILON, RELATIVE_FLOOR, ABSOLUTE_FLOOR = 1e-4, 1e-6, 1e-32
 
 
@@ -34,13 +34,13 @@ def fifth_order(v):
 
 
 #: Factors of a a, a b, a c, a d, b b, b c, ... in 240 times the smoothness indicator of the outer and of the inner
-#: stencils of four values a, b, c, d (Balsara and Shu 2000). v[0] is d in the outer ones, c in the inner ones.
+#: stencils of four values a, b, c, d (Balsara and Shu 2000). v[0] is d in outer stencils, c in inner ones.
 OUTER_FACTORS = (547, -3882, 4642, -1854, 7043, -17246, 7042, 11003, -9402, 2107)
 INNER_FACTORS = (267, -1642, 1602, -494, 2843, -5966, 1922, 3443, -2522, 547)
 
 
 def quadratic(factors, *values):
-    """The sum of factors times products of two values."""
+    """The sum of factors times products of two values, in the order of OUTER_FACTORS."""
     return sum(factor * x * y for factor, (x, y) in zip(factors, pairs(values, 2), strict=True))
 
 
@@ -91,18 +91,18 @@ def upwind(q, flow, is_open, axis, points):
 
     Where a stencil would cross a closed face, a stencil with fewer points is used.
     """
-    values_by_direction = []
+    upwind_values = []
     for direction in (1, -1):
         values = {k: neighbour(q, k - 1 if direction > 0 else -k, axis) for k in range(1 - points, points)}
         value = values[0]
         for stencil_points in range(2, points + 1):
-            passable = np.ones(q.shape, bool)
+            is_passable = np.ones(q.shape, bool)
             for k in range(1 - stencil_points, stencil_points - 1):
                 if k:
-                    passable &= neighbour(is_open, direction * k, axis)
-            value = np.where(passable, reconstruct(values, stencil_points), value)
-        values_by_direction.append(value)
-    return np.where(flow > 0, *values_by_direction)
+                    is_passable &= neighbour(is_open, direction * k, axis)
+            value = np.where(is_passable, reconstruct(values, stencil_points), value)
+        upwind_values.append(value)
+    return np.where(flow > 0, *upwind_values)
 
 
 def add_weno(T, F):
@@ -118,12 +118,12 @@ def add_weno(T, F):
 
 
 def kinetic_energy(u, v):
-    """Half the sum of the squares of the upwind velocities, at centres; u and v are padded."""
-    return (inflow_squares(c(u), 1) + inflow_squares(c(v), 0)) / 2
+    """Half the sum of the squares of the upwind velocities at centres, m2 s-2; u and v are padded."""
+    return (upwind_squares(c(u), 1) + upwind_squares(c(v), 0)) / 2
 
 
-def inflow_squares(u, axis):
-    """The squared positive part of u from the faces before, and the squared negative part of u from those after."""
+def upwind_squares(u, axis):
+    """The squares of the positive and the negative part of u, interpolated to centres from upwind faces, added."""
     two_before, before, after = (neighbour(u, cells, axis) for cells in (-2, -1, 1))
     return (
         np.clip(u / 3 + before * 5 / 6 - two_before / 6, 0, None) ** 2

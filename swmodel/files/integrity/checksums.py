@@ -94,7 +94,7 @@ def write_header_checksum(file) -> None:
 
 
 def checksum_of_values(variable, leading_indices: tuple[int, ...] = ()) -> int:
-    """The checksum of a variable, or of its part at `leading_indices`, read in blocks of rows."""
+    """The checksum of a variable, or of its part at `leading_indices`, read some rows at a time."""
     total, shape = 0, variable.shape[len(leading_indices) :]
     for indices in np.ndindex(shape[:-2]):
         index = (*leading_indices, *indices)

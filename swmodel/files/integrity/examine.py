@@ -20,10 +20,10 @@ BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 MAX_DEFLATE_RATIO = 1032
 
 
-def main(files: str) -> None:
-    """Print facts about each file of `files` (JSON, see `guard.FileToExamine`) as JSON, with limited CPU time."""
+def main(files_json: str) -> None:
+    """Print facts about each file (`files_json`: [path, kind] of each, see `guard.FileToExamine`) as lines of JSON."""
     end_with_parent()
-    for path, kind in json.loads(files):
+    for path, kind in json.loads(files_json):
         limit_cpu_time(0)
         print(json.dumps(examine_safely(path, kind, limit_cpu_time)), flush=True)
 
@@ -55,14 +55,16 @@ def examine_safely(path, kind: str, before_read=lambda nbytes: None) -> dict:
 
 
 def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
-    """Facts about a file of records or maps, which this process can read safely afterwards.
+    """Facts about a file of records or maps.
+
+    The file is read with h5py and with netCDF4, whose HDF5 libraries may differ; if both can read it, other processes
+    can read it safely.
 
     Args:
-        full: whether to verify all values; False: skip those of variables with two or more axes, which take long. The
-            file is also opened with netCDF4, which brings its own HDF5 library.
+        full: whether to verify all values; False: skip those of variables with two or more axes, which take long.
 
     Returns:
-        checksums: whether the file has any.
+        checksums: whether the file has checksums of its records.
         steps: the steps of its records, [] if it has none.
         damaged: pairs of the name of a damaged part and the number of its record, or None.
     """
@@ -79,7 +81,7 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
         before_read(sum(sizes[name] for name in variables_to_verify))
         if checksums.VARIABLE in variables:
             damaged = [*static_damage(file, variables_to_verify), *record_damage(file, variables_to_verify)]
-        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the header covers which variables have one
+        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the variable crc32 was lost, as the header's checksum shows
             damaged = static_damage(file, variables_to_verify)
         else:
             non_empty = {name: variable for name, variable in variables_to_verify.items() if variable.shape is not None}
@@ -124,13 +126,13 @@ def record_damage(file, variables: dict) -> list:
     n_records, stored_rows = len(file["time"]), checksum_rows[:]
     if checksum_rows.shape != (n_records, len(names) + 1):
         return [[checksums.VARIABLE, None]]
-    row_is_intact = [checksums.checksum_row(row[:-1]).tolist() == row.tolist() for row in stored_rows]
-    damaged = [[checksums.VARIABLE, record] for record in range(n_records) if not row_is_intact[record]]
+    is_row_intact = [checksums.checksum_row(row[:-1]).tolist() == row.tolist() for row in stored_rows]
+    damaged = [[checksums.VARIABLE, record] for record in range(n_records) if not is_row_intact[record]]
     for name, column in zip(names, stored_rows.T.tolist(), strict=False):
         if name in variables and len(variables[name]) != n_records:
             damaged.append([name, None])
         elif name in variables:
-            checks = zip(record_checksums(variables[name]), column, row_is_intact, strict=True)
+            checks = zip(record_checksums(variables[name]), column, is_row_intact, strict=True)
             damaged += [[name, record] for record, (new, old, intact) in enumerate(checks) if intact and new != old]
     return damaged
 

@@ -20,8 +20,8 @@ MAX_ATTEMPTS = 3
 
 MAX_NAMED_PARTS = 3
 
-#: The shell ignores signals that a job's processes receive together, and limits the memory to 4 GiB (in KiB), of which
-#: the program needs about 100 MB.
+#: The shell ignores signals that a job's processes receive together, such as Ctrl-C, and limits the memory to 4 GiB (in
+#: KiB), of which the program needs about 100 MB.
 SHELL_SCRIPT = 'trap "" INT TERM HUP; ulimit -c 0; ulimit -v 4194304; exec "$@"'
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.examine import main; main(sys.argv[2])"

@@ -60,24 +60,24 @@ def define_wavenumbers(dataset, grid) -> None:
 def define_spectra(dataset, names, tendency_parts=None, **extra_attrs: str) -> None:
     """Define the variables of spectra of the quantities `names`.
 
-    `tendency_parts`: {quantity: parts of its tendency that are in the file}. `extra_attrs`: more attributes of all
+    `tendency_parts`: {quantity: parts of its tendency that are in the file}. `extra_attrs`: further attributes of all
     variables.
     """
     for name in names:
-        square, parts_of_quantity = spectral_quantity(name), (tendency_parts or {}).get(name, ())
+        quantity, parts_of_quantity = spectral_quantity(name), (tendency_parts or {}).get(name, ())
         for suffix, direction in SPECTRUM_AXES.items():
-            density = f"density of {square.long_name} by wavenumber{direction}"
-            descriptions = {name: (density, square.units[0])}
+            density = f"density of {quantity.long_name} by wavenumber{direction}"
+            descriptions = {name: (density, quantity.units[0])}
             for part in parts_of_quantity:
                 descriptions[f"{name}_by_{part}"] = (
                     f"rate of change of the {density}, due to {part.replace('_', ' ')}",
-                    square.units[1],
+                    quantity.units[1],
                 )
-            for quantity, (long_name, units) in descriptions.items():
+            for density_name, (long_name, units) in descriptions.items():
                 attrs = {"long_name": long_name, "units": units} | extra_attrs
-                define_variable(dataset, quantity + suffix, ("time", f"wavenumber{suffix}"), attrs)
-        if square.transfer_part in parts_of_quantity:
-            description = f"flux of {square.long_name} across the upper edge of a bin to larger wavenumbers, due to "
-            attrs = {"long_name": description + square.transfer_part, "units": square.units[2]} | extra_attrs
+                define_variable(dataset, density_name + suffix, ("time", f"wavenumber{suffix}"), attrs)
+        if quantity.transfer_part in parts_of_quantity:
+            description = f"flux of {quantity.long_name} across the upper edge of a bin to larger wavenumbers, due to "
+            attrs = {"long_name": description + quantity.transfer_part, "units": quantity.units[2]} | extra_attrs
             define_variable(dataset, f"{name}_flux", ("time", "wavenumber"), attrs)
     dataset.comment = "The sum over wavenumbers of a density, times their spacing, is the mean over the domain."

@@ -51,15 +51,15 @@ def write_maps(
         On rank 0, {name of a map: its ExtremeValue}; on other ranks {}.
     """
     largest: dict[str, ExtremeValue] = {}
-    maps = [(entry, np.asarray(local)) for entry, local in maps]
+    maps = [(model_variable, np.asarray(local)) for model_variable, local in maps]
 
     def define_all(dataset):
         define_provenance(dataset, config, transport, command_line)
         define_grid(dataset, config.grid)
         define_static(dataset, config)
         define(dataset)
-        for entry, local in maps:
-            define_field(dataset, entry, config, (leading_dimension,) if local.ndim == 3 else ())
+        for model_variable, local in maps:
+            define_field(dataset, model_variable, config, (leading_dimension,) if local.ndim == 3 else ())
 
     def write_rows(records, model_variable: Variable, leading_indices: tuple[int, ...], first: int, rows: np.ndarray):
         rows_and_columns = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
@@ -73,11 +73,11 @@ def write_maps(
         if model_variable.name not in largest or abs(largest_in_rows.value) > abs(largest[model_variable.name].value):
             largest[model_variable.name] = largest_in_rows
 
-    with BackgroundFile(path, transport, define_all, draft=True) as file:
+    with BackgroundFile(path, transport, define_all, is_draft=True) as file:
         file.submit(write_static, config, 0, config.grid.ny)
-        for entry, local in maps:
+        for model_variable, local in maps:
             for number, local_map in enumerate(local) if local.ndim == 3 else [(None, local)]:
                 leading_indices = () if number is None else (number,)
                 for first, rows in gather_row_ranges(transport, local_map):
-                    file.submit(write_rows, entry, leading_indices, first, rows)
+                    file.submit(write_rows, model_variable, leading_indices, first, rows)
     return largest

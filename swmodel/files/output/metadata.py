@@ -116,7 +116,7 @@ def history_line(command_line: str) -> str:
 def title_and_references(config: Config) -> tuple[str, str]:
     """The title and references from the docstring of the case.
 
-    If the configuration replaces the data or options of the case, the title names their keys instead.
+    If the configuration replaces data or options of the case, the title instead names the case and the replaced keys.
     """
     paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
@@ -252,10 +252,10 @@ def grid_mapping_attributes(grid) -> dict:
 
 def coordinate_descriptions(grid) -> dict:
     """{axis: (standard name, description, units)} of the coordinates along the axes of the grid."""
-    return ROTATED_COORDINATES if has_rotated_pole(grid) else coordinates_of_places(grid)
+    return ROTATED_COORDINATES if has_rotated_pole(grid) else place_coordinate_descriptions(grid)
 
 
-def coordinates_of_places(grid) -> dict:
+def place_coordinate_descriptions(grid) -> dict:
     """Like `coordinate_descriptions`, but for places such as gauges: geographic also on a rotated-pole grid."""
     if is_spherical(grid):
         return COORDINATES_IN_DEGREES
@@ -280,7 +280,7 @@ def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
 def coordinate_values(grid, axis: str, location: str) -> np.ndarray:
     """The positions along x or y of all points of a location ("centre", "corner", ...), in the unit of the axis."""
     grid_axis, offset = axes(grid)["xy".index(axis)], LOCATION_OFFSETS[location]["yx".index(axis)]
-    return grid_axis.first + (np.arange(grid_axis.cells) + offset) * grid_axis.spacing
+    return grid_axis.first + (np.arange(grid_axis.n_cells) + offset) * grid_axis.spacing
 
 
 def field_attributes(variable, grid, /, **extra_attrs) -> dict[str, str]:

@@ -12,7 +12,7 @@ from ...setup.positions.cross_sections import make_cross_sections
 from ...setup.positions.drifters import start_positions
 from ...setup.positions.gauges import make_gauges
 from ...setup.setup import setup_of
-from .metadata import coordinates_of_places, define_variable
+from .metadata import define_variable, place_coordinate_descriptions
 from .record_file import RecordFile
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PointSeriesFile(RecordFile):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
 
     def define_names(self, dataset, names: list[str], **attrs: str) -> None:
-        """Define the dimension of the places, and a variable, with extra `attrs`, of their names as UTF-8 bytes."""
+        """Define the dimension of the places, and write a variable of their names in UTF-8, with further `attrs`."""
         encoded_names = [name.encode() for name in names]
         n_bytes = max(map(len, encoded_names))
         dataset.createDimension(self.dimension, len(names))
@@ -47,7 +47,7 @@ class PointSeriesFile(RecordFile):
         variable[:] = bytes_of_names
 
     def define_numbers(self, dataset, name: str, values: np.ndarray, attrs: dict) -> None:
-        """Write a variable with one number per place."""
+        """Define a variable with one number per place, and write its `values`."""
         define_variable(dataset, name, (self.dimension,), attrs, values)
 
     def define_series(
@@ -64,14 +64,14 @@ class PointSeriesFile(RecordFile):
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
     def define_positions(
-        self, dataset, config: Config, places, name_prefix: str = "", description_suffix: str = ""
+        self, dataset, config: Config, positions, name_prefix: str = "", description_suffix: str = ""
     ) -> str:
-        """Write the coordinates of places, x and y [place], and return the names of their variables.
+        """Define the coordinates of places, write their `positions`, x and y [place], and return their names.
 
-        `name_prefix` is added to these names, and `description_suffix` to the long names.
+        `name_prefix` is put before these names, and `description_suffix` after the long names.
         """
-        descriptions, names = coordinates_of_places(config.grid), []
-        for axis, coordinate, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
+        descriptions, names = place_coordinate_descriptions(config.grid), []
+        for axis, coordinate, values in zip("xy", coordinate_names_and_unit(config.grid)[0], positions, strict=True):
             standard_name, description, units = descriptions[axis]
             attrs = {"standard_name": standard_name, "long_name": description + description_suffix, "units": units}
             names.append(name_prefix + coordinate)
@@ -140,7 +140,7 @@ class DriftersFile(PointSeriesFile):
         dataset.createDimension(self.dimension, n_drifters)
         attrs = {"long_name": "number of the drifter", "cf_role": "trajectory_id"}
         define_variable(dataset, self.dimension, (self.dimension,), attrs, np.arange(1, n_drifters + 1), "i4")
-        descriptions = coordinates_of_places(config.grid)
+        descriptions = place_coordinate_descriptions(config.grid)
         for axis, coordinate in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
             attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[axis], strict=True))
             self.define_in_time(dataset, coordinate, attrs, np.nan)

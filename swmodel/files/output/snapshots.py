@@ -52,8 +52,8 @@ class Snapshots(Storage):
     def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
         """Append a record of the fields [y, x] of `record_variables` on this rank's block, by name.
 
-        NaN marks missing arrival times and maxima. A name that `fields` lacks, such as a mean at step 0, is
-        missing in the record. `member`: the member of an ensemble (`OutputFile` only); fields are empty on processes
+        NaN marks missing arrival times and maxima. A field that `fields` lacks, such as a mean at step 0, is missing
+        in the record. `member`: the member of an ensemble (`OutputFile` only); its fields are empty on processes
         without a part of it.
         """
         variables_and_fields = {

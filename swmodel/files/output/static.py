@@ -12,7 +12,7 @@ from ...ocean.elements import array_of, index_of
 from ...ocean.masks import fractions_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, variable_in_run
-from ...ocean.terms.boundary_data import ARRAYS, PARTS
+from ...ocean.terms.boundary_data import PARTS, TIDE_ARRAYS
 from ...ocean.variable import Variable
 from ...setup import fields
 from ...setup.setup import coriolis
@@ -101,7 +101,7 @@ def define_static(dataset, config: Config) -> None:
         attrs = dict.fromkeys(("coordinates", "grid_mapping", "cell_measures") if is_coordinate else (), "")
         leading_dimensions = tuple(TIDE_AXES) if index_of(variable.name) else ()
         if leading_dimensions:
-            attrs["long_name"] = f"boundary tide of the {ARRAYS[name][2]}"
+            attrs["long_name"] = f"boundary tide of the {TIDE_ARRAYS[name][2]}"
         define_field(dataset, variable, config, leading_dimensions, name, datatype, fill_value, **attrs)
 
 
@@ -118,8 +118,12 @@ def static_differences(file, config: Config, row_ranges) -> list[str]:
         array, indices = array_and_indices(config, name)
         return array in file and not np.array_equal(file[array][(*indices, slice(first, last))], values)
 
-    blocks = ((*block, *name_and_values) for block in row_ranges for name_and_values in static_rows(config, *block))
-    changed_names = {name for first, last, name, values in blocks if differs(name, first, last, values)}
+    changed_names = {
+        name
+        for first, last in row_ranges
+        for name, values in static_rows(config, first, last)
+        if differs(name, first, last, values)
+    }
     return [f"{name} has other values in the file" for name in static_fields(config) if name in changed_names]
 
 

@@ -29,14 +29,14 @@ def write_harmonics(path, config: Config, transport: Transport, constants: dict[
     tides, maps = harmonic_analysis(config), []
     assert tides is not None  # `constants` are from this analysis
     for name, (mean, pairs) in constants.items():
-        analysed = variable_in_run(name, config.physics)
+        model_variable = variable_in_run(name, config.physics)
         amplitudes, phases = (np.stack(values) for values in zip(*pairs, strict=True))
         for suffix, long_name, units, values in (
-            ("mean", f"mean {analysed.long_name} of the analysis", analysed.units, mean),
-            ("amplitude", f"amplitude of {analysed.long_name}", analysed.units, amplitudes),
-            ("phase", f"phase lag relative to Greenwich of {analysed.long_name}", "degrees", phases),
+            ("mean", f"mean {model_variable.long_name} of the analysis", model_variable.units, mean),
+            ("amplitude", f"amplitude of {model_variable.long_name}", model_variable.units, amplitudes),
+            ("phase", f"phase lag relative to Greenwich of {model_variable.long_name}", "degrees", phases),
         ):
-            maps.append((Variable(f"{name}_{suffix}", analysed.location, units, "", long_name), values))
+            maps.append((Variable(f"{name}_{suffix}", model_variable.location, units, "", long_name), values))
     constituent_variables = {
         "period": ("period", "h", [tide.period / 3600 for tide in tides.constituents]),
         "nodal_factor": ("nodal factor f", "1", [tide.nodal_factor for tide in tides.constituents]),

@@ -72,10 +72,10 @@ def cell_sizes(relief: AnyRelief, grid) -> list[float]:
 
 
 def integrate_overlaps(relief: AnyRelief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For each band of rows: volume and area of the sea, volume of the land, and area of each cell, from overlaps."""
+    """For each band of rows: volume and area of the sea, volume of the land, and area, of each cell, from overlaps."""
     x_axis, y_axis = axes(grid)
-    weights_x, columns = overlap_weights(relief, "x", np.linspace(*x_axis.edges, x_axis.cells + 1))
-    weights_y, rows = overlap_weights(relief, "y", np.linspace(*y_axis.edges, y_axis.cells + 1))
+    weights_x, columns = overlap_weights(relief, "x", np.linspace(*x_axis.edges, x_axis.n_cells + 1))
+    weights_y, rows = overlap_weights(relief, "y", np.linspace(*y_axis.edges, y_axis.n_cells + 1))
     rows_per_band = max(1, int(MAX_VALUES / len(columns) / (y_axis.spacing / relief.y.max_spacing + 2)))
     for first in range(0, grid.ny, rows_per_band):
         weights = weights_y[first : first + rows_per_band]
@@ -85,7 +85,7 @@ def integrate_overlaps(relief: AnyRelief, grid) -> Iterator[tuple[np.ndarray, ..
         yield tuple(weights[:, used] @ values @ weights_x.T for values in densities)
 
 
-def overlap_weights(relief: AnyRelief, name: str, cell_edges: np.ndarray):
+def overlap_weights(relief: AnyRelief, direction: str, cell_edges: np.ndarray):
     """The overlaps of grid cells with cells around the relief's points along "x" or "y", and the points' indices.
 
     The overlaps are a sparse matrix [cells, points]. Along latitudes they are differences of sines, which are
@@ -94,7 +94,7 @@ def overlap_weights(relief: AnyRelief, name: str, cell_edges: np.ndarray):
     """
     from scipy.sparse import coo_array
 
-    axis = getattr(relief, name)
+    axis = getattr(relief, direction)
     edges, point_numbers = axis.edges, np.arange(len(axis.points))
     if axis.name == "lat":
         edges = np.clip(edges, -90.0, 90.0)
@@ -106,7 +106,7 @@ def overlap_weights(relief: AnyRelief, name: str, cell_edges: np.ndarray):
     tolerance = RELATIVE_TOLERANCE * axis.max_spacing
     outside = cell_edges[(cell_edges < edges[0] - tolerance) | (cell_edges > edges[-1] + tolerance)]
     if outside.size:
-        raise_not_covered(relief, name, outside[0])
+        raise_not_covered(relief, direction, outside[0])
     nearest = cell_edges[np.searchsorted(0.5 * (cell_edges[1:] + cell_edges[:-1]), edges)]
     edges = np.where(np.abs(edges - nearest) <= tolerance, nearest, edges)
     measure = (lambda at: np.sin(np.radians(at))) if axis.name == "lat" else np.asarray
@@ -126,9 +126,9 @@ def full_circles_to(position, axis: ReliefAxis):
     )
 
 
-def raise_not_covered(relief: AnyRelief, name: str, position: float):
+def raise_not_covered(relief: AnyRelief, direction: str, position: float):
     """Raise ReliefError for a `position` along "x" or "y" that lies beyond the relief."""
-    axis = getattr(relief, name)
+    axis = getattr(relief, direction)
     ends = axis.edges[[0, -1]]
     if axis.name == "lon":
         ends = ends + FULL_CIRCLE_DEGREES * np.rint((position - ends.mean()) / FULL_CIRCLE_DEGREES)
@@ -190,8 +190,8 @@ def sample_sea(relief: AnyRelief, grid) -> np.ndarray:
     rows_per_band = max(1, MAX_VALUES // int(len(relief.x.points) * (rows_per_cell + 2)))
     return np.concatenate(
         [
-            at_nearest_points(relief.is_sea, relief, *positions).reshape(cells)
-            for cells, _, *positions in sample_points(relief, grid, n_samples, rows_per_band)
+            at_nearest_points(relief.is_sea, relief, *positions).reshape(samples_shape)
+            for samples_shape, _, *positions in sample_points(relief, grid, n_samples, rows_per_band)
         ]
     )
 
@@ -218,10 +218,13 @@ def interpolate(relief: AnyRelief, x: np.ndarray, y: np.ndarray) -> tuple[np.nda
     )
 
 
-def bracket(relief: AnyRelief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Indices of the relief's points before and after each position, and the fraction of the way between them."""
-    axis = getattr(relief, name)
-    points, edges, count = axis.points, axis.edges, len(axis.points)
+def bracket(relief: AnyRelief, direction: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Indices of the relief's points before and after each position, and the fraction of the way between them.
+
+    The positions are along "x" or "y". ReliefError: one of them lies beyond the relief.
+    """
+    axis = getattr(relief, direction)
+    points, edges, n_points = axis.points, axis.edges, len(axis.points)
     if axis.name == "lon":
         positions = positions - full_circles_to(positions, axis)
         is_beyond = positions > edges[-1] + RELATIVE_TOLERANCE * axis.max_spacing
@@ -234,8 +237,8 @@ def bracket(relief: AnyRelief, name: str, positions: np.ndarray) -> tuple[np.nda
         tolerance = RELATIVE_TOLERANCE * axis.max_spacing
         is_beyond = ~((positions >= edges[0] - tolerance) & (positions <= edges[-1] + tolerance))
     if is_beyond.any():
-        raise_not_covered(relief, name, positions[is_beyond][0])
+        raise_not_covered(relief, direction, positions[is_beyond][0])
     first = np.clip(np.searchsorted(points, positions, side="right") - 1, 0, len(points) - 2)
     fraction = np.clip((positions - points[first]) / (points[first + 1] - points[first]), 0.0, 1.0)
-    shift = 1 if len(points) > count else 0
-    return (first - shift) % count, (first + 1 - shift) % count, fraction
+    shift = 1 if len(points) > n_points else 0
+    return (first - shift) % n_points, (first + 1 - shift) % n_points, fraction

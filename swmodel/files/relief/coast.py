@@ -11,7 +11,7 @@ MIN_RELATIVE_SEA_SIZE = 0.5
 
 
 class MaskChange(NamedTuple):
-    """A change between water and land: its kind (isthmus, ...), number of cells, and row and column of one of them."""
+    """A change between water and land, or a crest: kind (isthmus, ...), number of cells, row and column of one cell."""
 
     kind: str
     n_cells: int
@@ -34,10 +34,10 @@ def close_seas_and_bays(wet: np.ndarray, is_periodic: bool, cells_to_keep=()) ->
         *(seas[cell] for cell in cells_to_keep),
     } - {0}
     without_small_seas = np.isin(seas, list(labels_to_keep))
-    without_small_bays = remove_bays(without_small_seas, is_periodic)
-    return without_small_bays, [
+    without_bays = remove_bays(without_small_seas, is_periodic)
+    return without_bays, [
         *list_changes(wet & ~without_small_seas, is_periodic, "cut-off sea"),
-        *list_changes(without_small_seas & ~without_small_bays, is_periodic, "bay"),
+        *list_changes(without_small_seas & ~without_bays, is_periodic, "bay"),
     ]
 
 
@@ -84,9 +84,9 @@ def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
 
 def floodable_land(wet: np.ndarray, height: np.ndarray, max_height: float, is_periodic: bool) -> np.ndarray:
     """The land cells no higher than `max_height`, m, that are connected to water through such cells."""
-    low = ~wet & (height <= max_height)
-    labels = label_connected(wet | low, is_periodic)
-    return low & np.isin(labels, labels[wet])
+    is_low = ~wet & (height <= max_height)
+    labels = label_connected(wet | is_low, is_periodic)
+    return is_low & np.isin(labels, labels[wet])
 
 
 def smooth_depth(depth: np.ndarray, wet: np.ndarray, is_periodic: bool, n_passes: int) -> np.ndarray:

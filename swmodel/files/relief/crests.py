@@ -137,7 +137,7 @@ def lowest_passes(
 
 
 def low_ground_samples(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """The index within each cell of a sample in its largest connected low ground or, if it is `wet`, water."""
+    """The index, within each cell, of a sample in the largest connected low ground or, in `wet` cells, water."""
     from scipy import ndimage
 
     _, ky, _, kx = heights.shape
@@ -199,8 +199,8 @@ def crests_along(
     """Find the crests along a `direction` (rows, columns) in cells where `is_candidate` [rows, nx] is true.
 
     Yields rows, columns, heights of the crests, and the lowest heights before and after them, m. The height of a crest
-    is that of the lowest path from the middle of one neighbour to the middle of the other. It counts if the path is
-    highest in the cell, and higher there than at both ends.
+    is that of the lowest path from the middle of one neighbour to the middle of the other. A crest counts if this path
+    is highest in the cell, and higher there than at both ends.
     """
     _, ky, nx, kx = heights.shape
     if direction[0]:

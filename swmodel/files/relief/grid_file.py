@@ -72,12 +72,13 @@ class GeneratedGrid:
         """Lines of text about the size, depth, coast and changes of the grid."""
         x, y = axes(self.grid)
         digits = 6 if is_spherical(self.grid) else 10
-        area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
+        area = np.broadcast_to(metrics(self.grid, range(y.n_cells))["area"].centre, self.wet.shape)
         depth, sea_area = self.depth[self.wet], area[self.wet]
         yield (
-            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} {x.unit}, {x.describe_extent(digits)}, "
-            f"{y.describe_extent(digits)}; {100 * sea_area.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
-            f"{depth.max():.4g} m deep, {(depth * sea_area).sum() / sea_area.sum():.4g} m on average"
+            f"{x.n_cells} x {y.n_cells} cells of {x.spacing:.6g} by {y.spacing:.6g} {x.unit}, "
+            f"{x.describe_extent(digits)}, {y.describe_extent(digits)}; "
+            f"{100 * sea_area.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
+            f"{(depth * sea_area).sum() / sea_area.sum():.4g} m on average"
         )
         if self.min_depth:
             yield f"{self.n_deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"

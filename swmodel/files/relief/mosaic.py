@@ -54,7 +54,10 @@ class ReliefMosaic:
         return tuple(self.join(rows, columns)[0])
 
     def join(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The fields of `window`, [3, rows, columns], and whether the values of each point are from the last relief."""
+        """The fields of `window`, [3, rows, columns], and whether the values of each point are from the last relief.
+
+        ReliefError: no relief has a value at one of the points.
+        """
         y, x = self.y.points[rows], self.x.points[columns]
         fields = np.full((3, len(rows), len(columns)), np.nan)
         for relief in self.reliefs:
@@ -73,8 +76,8 @@ class ReliefMosaic:
             if not (j.size and i.size):
                 continue
             part = np.stack(interpolate(relief, *np.broadcast_arrays(x[i], y[j, None])))
-            cells = np.ix_(np.arange(3), j, i)
-            fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
+            index = np.ix_(np.arange(3), j, i)
+            fields[index] = np.where(np.isnan(fields[index]), part, fields[index])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
             place = f"{self.x.name} = {x[column]:.10g}, {self.y.name} = {y[row]:.10g} {self.x.unit}"
             remedy = "give another relief that does, with --relief FILE, after these"
@@ -139,8 +142,8 @@ def continue_axis(fine: ReliefAxis, all_axes: tuple[ReliefAxis, ...]) -> ReliefA
     """The points of `fine`, continued with even spacing from the first to the last point of all axes."""
     spacing, start = float(np.diff(fine.points).mean()), fine.points[0]
     if any(axis.is_full_circle for axis in all_axes):
-        count = round(FULL_CIRCLE_DEGREES / spacing)
-        return ReliefAxis(start + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
+        n_points = round(FULL_CIRCLE_DEGREES / spacing)
+        return ReliefAxis(start + np.arange(n_points) * (FULL_CIRCLE_DEGREES / n_points), np.arange(n_points), True)
     ends = np.array([axis.points[[0, -1]] for axis in all_axes])
     if fine.unit == "degrees":
         turns = (ends.mean(axis=1, keepdims=True) - fine.points.mean()) / FULL_CIRCLE_DEGREES
@@ -159,9 +162,9 @@ def move_to_edges(relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
     return x, np.clip(y, edges_y[0], edges_y[-1])
 
 
-def covers(relief: Relief, name: str, positions) -> np.ndarray:
+def covers(relief: Relief, direction: str, positions) -> np.ndarray:
     """Whether positions along "x" or "y" lie within the edges of a relief; longitudes may differ by whole circles."""
-    axis = getattr(relief, name)
+    axis = getattr(relief, direction)
     if axis.name == "lon":
         positions = positions - full_circles_to(positions, axis)
     return axis.is_full_circle | (positions >= axis.edges[0]) & (positions <= axis.edges[-1])

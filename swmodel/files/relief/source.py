@@ -56,7 +56,7 @@ MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 #: it, which differ from it by at most NEARBY_RELATIVE_DISTANCE of its magnitude.
 MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
-#: The largest number of values -999 that may be real depths.
+#: The largest number of values of -999 that may be real depths.
 MAX_REAL_VALUES = 3
 
 #: Number of values read at a time from a file that is read completely.
@@ -142,16 +142,19 @@ class Relief:
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Depth, m, sea fraction, and height of land, m, of points [rows, columns]; depth and height are at least 0.
 
-        ReliefError: a value is missing or wrong. With `may_lack_values`, missing values are NaN.
+        With `may_lack_values`, missing values are NaN. Without it, they count as land: where the sea fraction is 0 and,
+        with a message, if the relief holds depths or is a survey of the sea floor.
+
+        ReliefError: any other value is missing, or a value is wrong.
         """
         values = self.read(self.height, rows, columns)
         self.raise_if_marks_missing(values, rows, columns)
         z = self.metres_per_unit * values
         is_missing = np.isnan(z)
         sea_fraction: np.ndarray = z < 0
-        beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
-        if beyond.any():
-            self.raise_about_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
+        is_beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
+        if is_beyond.any():
+            self.raise_about_values(values, is_beyond, "which is not a height or depth on the Earth", rows, columns)
         is_wrong = is_missing
         if self.fraction_variable is not None:
             factor, offset = self.fraction_transform
@@ -185,14 +188,14 @@ class Relief:
     def raise_if_marks_missing(self, values: np.ndarray, rows, columns):
         """Raise ReliefError if values [rows, columns] contain one of MISSING_VALUES that marks missing values."""
         for missing_value in MISSING_VALUES:
-            same = values == missing_value
-            count = np.count_nonzero(same)
-            if not count:
+            is_same = values == missing_value
+            n_same = np.count_nonzero(is_same)
+            if not n_same:
                 continue
             is_nearby = np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value)
-            n_nearby = np.count_nonzero(is_nearby) - count  # for example depths in whole metres
-            if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_VALUES or abs(missing_value) > 999):
-                self.raise_about_values(values, same, "which usually marks missing values", rows, columns)
+            n_nearby = np.count_nonzero(is_nearby) - n_same  # for example depths in whole metres
+            if n_same > MIN_MISSING_FRACTION * n_nearby and (n_same > MAX_REAL_VALUES or abs(missing_value) > 999):
+                self.raise_about_values(values, is_same, "which usually marks missing values", rows, columns)
 
     def raise_about_values(self, values: np.ndarray, is_wrong: np.ndarray, reason: str, rows, columns):
         """Raise ReliefError about the first wrong value and all values equal to it, with a remedy."""
@@ -249,6 +252,7 @@ def open_relief(entry: str | os.PathLike | None, stack, default_crs: str | None 
 
 
 def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None = None) -> Relief:
+    """The Relief in an open file; `default_crs`: see `open_relief`. ReliefError: its height or axes are unusable."""
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
     if source.record is not None:
@@ -261,7 +265,7 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
     if not units:
         log_once(f'{context} has no units; "m" is assumed')
         units = "m"
-    if (size := conversion_factor(units, "m")) is None:
+    if (metres := conversion_factor(units, "m")) is None:
         remedy = "convert it to m, or correct its attribute units if it is in m"
         if GDAL_BAND_PATTERN.fullmatch(height.name):
             remedy = f'convert it, from feet with `gdal_calc.py -A {source.path} --outfile NEW.tif --calc "0.3048*A"`'
@@ -279,7 +283,7 @@ def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None 
         source.path,
         str(dataset.data.attrs.get("source", height.attrs.get("source", ""))),
         height,
-        -sign * size if source.name.startswith("-") else sign * size,
+        -sign * metres if source.name.startswith("-") else sign * metres,
         fraction_variable,
         fraction_transform,
         None if strait is None or strait.dims != height.dims else strait,

@@ -60,13 +60,13 @@ class WaterBodies:
         ny, ky, nx, kx = sea_samples.shape
         separated = np.zeros((ny, ky + 1, nx, kx + 1), bool)
         separated[:, :ky, :, :kx] = sea_samples
-        labels, count = ndimage.label(separated.reshape(ny * (ky + 1), nx * (kx + 1)))
+        labels, n_bodies = ndimage.label(separated.reshape(ny * (ky + 1), nx * (kx + 1)))
         labels = labels.reshape(separated.shape)[:, :ky, :, :kx]
         self.shape, self.is_periodic = (ny, nx), is_periodic
         cells = np.broadcast_to(np.arange(ny * nx).reshape(ny, 1, nx, 1), labels.shape)
-        self.cell_of_body = np.zeros(count + 1, np.int64)
+        self.cell_of_body = np.zeros(n_bodies + 1, np.int64)
         self.cell_of_body[labels.ravel()] = cells.ravel()
-        size = np.bincount(labels.ravel(), minlength=count + 1)[1:]
+        size = np.bincount(labels.ravel(), minlength=n_bodies + 1)[1:]
         self.largest_body = np.zeros((ny, nx), np.int64)
         bodies_by_size = 1 + np.argsort(size, kind="stable")
         self.largest_body.flat[self.cell_of_body[bodies_by_size]] = bodies_by_size
@@ -91,8 +91,8 @@ class WaterBodies:
 
     def are_touching(self, pairs: np.ndarray) -> np.ndarray:
         """Whether the bodies of pairs [n, 2] touch."""
-        count = len(self.cell_of_body)
-        numbers, touching = (bodies.min(axis=1) * count + bodies.max(axis=1) for bodies in (pairs, self.body_pairs))
+        n_labels = len(self.cell_of_body)
+        numbers, touching = (bodies.min(axis=1) * n_labels + bodies.max(axis=1) for bodies in (pairs, self.body_pairs))
         touching.sort()  # np.isin takes several times as long
         return np.append(touching, -1)[np.searchsorted(touching, numbers)] == numbers
 

@@ -43,7 +43,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
 
     Each entry of "damaged" is [name of a field, None] or DAMAGED_HEADER. The function raises an error of any type if
     the file cannot be read or is not a restart file. Before it reads fields, it calls `before_read` with the number of
-    bytes that it will read.
+    bytes that it may read.
     """
     if os.path.isdir(path):
         return examine_store(path, before_read)
@@ -54,14 +54,14 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
         fields = sorted(name for name in list(file) if CHECKSUM_ATTRIBUTE in file[name].attrs)
         checksums = {name: to_text(file[name].attrs[CHECKSUM_ATTRIBUTE]) for name in fields}
         before_read(file.id.get_filesize())  # the values are not compressed, so all these bytes will be read
-        members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
+        n_members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [[name, None] for name in fields if field_checksum(file[name]) != checksums[name]]
     if (
         not is_configuration_intact(attributes)
         or header_checksum(attributes, checksums) != attributes[HEADER_CHECKSUM_ATTRIBUTE]
     ):
         damaged.insert(0, DAMAGED_HEADER)
-    return facts_from_attributes(attributes, fields, members, damaged)
+    return facts_from_attributes(attributes, fields, n_members, damaged)
 
 
 def examine_store(path, before_read) -> dict:
@@ -70,17 +70,17 @@ def examine_store(path, before_read) -> dict:
     attributes, documents = arrays.read_store_metadata(Path(path))
     attributes = {name: to_text(value) for name, value in attributes.items()}
     fields = attributes["fields"].split()
-    members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
+    n_members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
     if not is_configuration_intact(attributes) and DAMAGED_HEADER not in damaged:
         damaged.insert(0, DAMAGED_HEADER)
-    return facts_from_attributes(attributes, sorted(fields), members, damaged)
+    return facts_from_attributes(attributes, sorted(fields), n_members, damaged)
 
 
 def is_configuration_intact(attributes: dict) -> bool:
     return hashlib.sha256(attributes["configuration"].encode()).hexdigest() == attributes["configuration_sha256"]
 
 
-def facts_from_attributes(attributes: dict[str, str], fields: list[str], members: int, damaged: list) -> dict:
+def facts_from_attributes(attributes: dict[str, str], fields: list[str], n_members: int, damaged: list) -> dict:
     return {
         "step": int(attributes["step"]),
         "seconds": float(attributes["seconds"]),
@@ -91,6 +91,6 @@ def facts_from_attributes(attributes: dict[str, str], fields: list[str], members
         "case_file": attributes.get("case_file", ""),
         "records": attributes.get("records", ""),
         "fields": fields,
-        "members": members,
+        "members": n_members,
         "damaged": damaged,
     }

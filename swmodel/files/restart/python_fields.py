@@ -76,11 +76,11 @@ def local_fields(config: Config, block) -> dict[str, np.ndarray]:
     """{name in the file: values on the block, float64 [y, x]} of the fields from Python."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
-    def values(name, location):
-        read = source_of(config, name).read(rows, columns, location=location)
-        return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
+    def block_values(name, location):
+        values = source_of(config, name).read(rows, columns, location=location)
+        return np.ascontiguousarray(np.broadcast_to(values, block.shape), np.float64)
 
-    return {key: values(name, location) for key, (name, location) in field_names(config).items()}
+    return {key: block_values(name, location) for key, (name, location) in field_names(config).items()}
 
 
 def variable_of(config: Config, key: str) -> Variable:

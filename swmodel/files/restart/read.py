@@ -46,8 +46,8 @@ def read(path, setup: Setup, transport: Transport) -> LoadedRestart:
     FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ from
     those of the run.
     """
-    members = transport.block.members.axis_size
-    facts, problem = transport.broadcast(_examine_for_run(path, setup, members) if transport.rank == 0 else None)
+    n_members = transport.block.members.axis_size
+    facts, problem = transport.broadcast(_examine_for_run(path, setup, n_members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
 
@@ -75,7 +75,7 @@ def read(path, setup: Setup, transport: Transport) -> LoadedRestart:
     return LoadedRestart(carry, accumulator_fields, facts["path"], facts["step"], previous_config, facts["substeps"])
 
 
-def _examine_for_run(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
+def _examine_for_run(path, setup: Setup, n_members: int) -> tuple[dict | None, str | None]:
     """The facts about a restart file, and why this run cannot start from it, or None if it can."""
     facts = examine_restart(path)
     if "problem" in facts:
@@ -86,10 +86,10 @@ def _examine_for_run(path, setup: Setup, members: int) -> tuple[dict | None, str
             "cells": compared_setup.shape,
             "dtype": compared_setup.config.run.dtype,
             "state": ", ".join(compared_setup.scheme.state_type._fields),
-            "members": n_members,
+            "members": compared_n_members,
             **compared_setup.config.time.model_dump(),
         }
-        for compared_setup, n_members in ((previous_setup, facts["members"]), (setup, members))
+        for compared_setup, compared_n_members in ((previous_setup, facts["members"]), (setup, n_members))
     )
     differences = [
         f"{name} is {values_in_file[name]}, not {value}"

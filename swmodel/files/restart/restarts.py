@@ -1,4 +1,4 @@
-"""Writes restart files during a run, and keeps the two newest."""
+"""Write restart files during a run, and keep the two newest."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def write(
     """
     names = [*contents.fields, *python_fields.field_names(config)]
     cells = config.grid.ny * config.grid.nx
-    members, itemsize = transport.block.members.axis_size, np.dtype(config.run.dtype).itemsize
-    needed_bytes = cells * members * len(contents.fields) * itemsize
+    n_members, itemsize = transport.block.members.axis_size, np.dtype(config.run.dtype).itemsize
+    needed_bytes = cells * n_members * len(contents.fields) * itemsize
     needed_bytes += cells * (len(names) - len(contents.fields)) * np.dtype(np.float64).itemsize
     define = partial(define_contents, contents, config, transport, command_line)
     local_fields = chain(
@@ -145,7 +145,7 @@ def write_file(path, local_fields, names: list[str], transport: Transport, defin
             damaged_names = ", ".join(name for name, _ in facts["damaged"])
             raise OSError(f"verification failed: other values were read back ({damaged_names or 'fields'})")
 
-    with BackgroundFile(path, transport, define, draft=True, check_draft=verify) as file:
+    with BackgroundFile(path, transport, define, is_draft=True, check_draft=verify) as file:
         file.require_disk_space(needed_bytes)
         for name, local in local_fields:
             if local.ndim == 1:
@@ -173,10 +173,10 @@ def define_contents(
         }
     )
     define_grid(dataset, config.grid)
-    members = transport.block.members.axis_size
-    leading_dimensions = (MEMBERS_DIMENSION,) if members > 1 else ()
+    n_members = transport.block.members.axis_size
+    leading_dimensions = (MEMBERS_DIMENSION,) if n_members > 1 else ()
     for name in leading_dimensions:
-        dataset.createDimension(name, members)
+        dataset.createDimension(name, n_members)
     for name, local in contents.fields.items():
         if local.ndim == 1:
             if "trajectory" not in dataset.dimensions:

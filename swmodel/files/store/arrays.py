@@ -44,10 +44,10 @@ WRITE_ALL_CHUNKS = {"write_empty_chunks": True}
 MAX_RECORDS = 2**40
 
 
-def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
+def create_arrays(path: Path, define: Callable, file_shape: tuple[int, int]) -> tuple[dict, list[str]]:
     """Create the arrays of a store, as `define` defines them in a netCDF4.Dataset; returns attributes and array names.
 
-    Also writes the values of arrays without records, except fields. `shape`: rows and columns in each file of a field.
+    Also writes the values of arrays without records, except fields. `file_shape`: rows and columns of a field's files.
     """
     import netCDF4
 
@@ -55,13 +55,13 @@ def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple
         define(dataset)
         dataset.set_auto_mask(False)
         for name, variable in dataset.variables.items():
-            array = create_array(path / name, variable, shape).with_config(WRITE_ALL_CHUNKS)
+            array = create_array(path / name, variable, file_shape).with_config(WRITE_ALL_CHUNKS)
             if not (is_on_grid(variable.dimensions) or has_records(variable.dimensions)):
                 array[...] = variable[...]
         return {name: to_json_value(dataset.getncattr(name)) for name in dataset.ncattrs()}, list(dataset.variables)
 
 
-def create_array(path: Path, variable, shape: tuple[int, int]):
+def create_array(path: Path, variable, file_shape: tuple[int, int]):
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec
 
@@ -70,9 +70,9 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
     if has_records(variable.dimensions):
         array_shape[0], chunk_shape[0] = 0, RECORDS_PER_CHUNK
     if is_on_grid(variable.dimensions):
-        file_shape = [1] * (len(array_shape) - 2) + list(shape)
-        chunk_shape = [*file_shape[:-2], rows_per_chunk(shape, variable.dtype.itemsize), shape[1]]
-        shard_shape = tuple(file_shape) if file_shape != chunk_shape else None
+        whole_file_shape = [1] * (len(array_shape) - 2) + list(file_shape)
+        chunk_shape = [*whole_file_shape[:-2], rows_per_chunk(file_shape, variable.dtype.itemsize), file_shape[1]]
+        shard_shape = tuple(whole_file_shape) if whole_file_shape != chunk_shape else None
         compression = [BloscCodec(typesize=variable.dtype.itemsize, cname="lz4", clevel=5, shuffle="shuffle")]
     attrs = {name: variable.getncattr(name) for name in variable.ncattrs()}
     fill_value = attrs.get("_FillValue")
@@ -94,10 +94,10 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
         )
 
 
-def rows_per_chunk(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows per chunk of a file of this shape: the divisor of its rows for chunks closest to CHUNK_BYTES."""
-    divisors = (n for n in range(1, shape[0] + 1) if shape[0] % n == 0)
-    return min(divisors, key=lambda n: abs(math.log(n * shape[1] * itemsize / CHUNK_BYTES)))
+def rows_per_chunk(file_shape: tuple[int, int], itemsize: int) -> int:
+    """Rows per chunk of a file: the divisor of the rows of the file for which chunks are closest to CHUNK_BYTES."""
+    divisors = (n for n in range(1, file_shape[0] + 1) if file_shape[0] % n == 0)
+    return min(divisors, key=lambda n: abs(math.log(n * file_shape[1] * itemsize / CHUNK_BYTES)))
 
 
 def is_on_grid(dimensions: tuple[str, ...]) -> bool:

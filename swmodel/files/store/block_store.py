@@ -38,7 +38,7 @@ class PendingFields(NamedTuple):
     Attributes:
         record: the argument of `_on_complete`, which is called when the fields are complete.
         shared_files: the files that this process still has to join from pieces.
-        awaited_files: files of all processes that did not exist when last checked; empty if this process does not wait.
+        awaited_files: files of all processes that did not exist at the last check; empty if this process does not wait.
     """
 
     record: Any
@@ -62,7 +62,7 @@ class BlockStore:
     ):
         self.target = target or Path(path)
         self.path, self.transport, self.shape, self._pieces_folder = Path(path), transport, shape, pieces_folder
-        self._worker, self._error_raised = Worker("zarr"), False
+        self._worker, self._has_raised_error = Worker("zarr"), False
         self._error: BaseException | None = None
         self._queue = CallQueue(self._worker)
         self._pending: list[PendingFields] = []
@@ -77,7 +77,7 @@ class BlockStore:
 
     def has_failed(self) -> bool:
         """Whether this process knows of a failure that the others may not know of."""
-        return self._error is not None and not self._error_raised
+        return self._error is not None and not self._has_raised_error
 
     def finish_thread(self) -> None:
         self._queue.finish()
@@ -105,8 +105,8 @@ class BlockStore:
         self._submit(function, *arguments)
         self._queue.finish()
         errors = [error for error in self.transport.allgather(self._error) if error is not None]
-        if errors and not self._error_raised:
-            self._error_raised, self._error = True, errors[0]
+        if errors and not self._has_raised_error:
+            self._has_raised_error, self._error = True, errors[0]
             raise errors[0]
 
     def _call_on_rank_0(self, function, *arguments) -> None:

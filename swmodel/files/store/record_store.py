@@ -57,7 +57,7 @@ class RecordStore(BlockStore, ABC):
         super().__init__(path, pieces_folder, transport, (config.grid.ny, config.grid.nx))
         self._unwritten_fields: dict[str, None] = {}  # of the current record
         self._unpublished_records: list[tuple[int, float]] = []  # steps and times that readers do not see yet
-        self._n_published, self._last_published_time, self._last_publish_clock = 0, 0.0, 0.0
+        self._n_published, self._last_published_seconds, self._publish_time = 0, 0.0, 0.0
         try:
             if keep is None:
                 self._call_on_rank_0(self._create, command_line)
@@ -159,7 +159,7 @@ class RecordStore(BlockStore, ABC):
         self._names = list(documents)
         steps, times = (arrays.read_values(self.path / name, documents[name]) for name in ("step", "time"))
         n_records = sum(map(keep, steps))
-        self._last_published_time, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
+        self._last_published_seconds, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
         attrs = self._attributes
         attrs["history"] = extend_history(attrs.get("history", ""), command_line)
         attrs |= {"configuration": to_toml(self.config), "configuration_sha256": config_hash(self.config)}
@@ -187,14 +187,14 @@ class RecordStore(BlockStore, ABC):
         return [file for field in field_slices for file in arrays.field_files(self.path, *field, file_indices)]
 
     def _on_complete(self, record: tuple[int, float] | None) -> None:
-        """Publish a complete record, later if more calls are queued; None: publish the constant fields at once."""
+        """Publish a complete record, or postpone this if more calls are queued; None: publish the constant fields."""
         if self.transport.rank:
             return
         self._unpublished_records += [record] if record else []
         if (
             record is None
             or self._queue.is_idle
-            or time.monotonic() > self._last_publish_clock + MIN_PUBLISH_INTERVAL_SECONDS
+            or time.monotonic() > self._publish_time + MIN_PUBLISH_INTERVAL_SECONDS
         ):
             self._publish()
 
@@ -218,13 +218,13 @@ class RecordStore(BlockStore, ABC):
             values = {
                 "time": times,
                 "step": steps,
-                "time_bounds": list(zip([self._last_published_time, *times], times, strict=False)),
+                "time_bounds": list(zip([self._last_published_seconds, *times], times, strict=False)),
             }
             for name in (name for name in values if name in self._arrays):
                 self._arrays[name][first:last] = values[name]
             for record in sorted({first, last - 1}):
                 for file in arrays.series_files(self.path, self._documents, record):
                     sync_path(file)
-            self._last_published_time = times[-1]
+            self._last_published_seconds = times[-1]
         arrays.publish_records(self.path, self._attributes, self._documents, last)
-        self._unpublished_records, self._n_published, self._last_publish_clock = [], last, time.monotonic()
+        self._unpublished_records, self._n_published, self._publish_time = [], last, time.monotonic()

@@ -39,7 +39,7 @@ def choose_file_length(spans, axis_size: int) -> int:
     common_divisor = math.gcd(*(start for start, _ in spans)) or axis_size
     longest = max(stop - start for start, stop in spans)
     usual_length = max(math.ceil(longest / FILES_PER_PART), min(longest, MIN_FILE_CELLS))
-    return common_divisor if common_divisor >= min(usual_length, longest) else usual_length
+    return max(common_divisor, usual_length)
 
 
 def has_no_shared_files(parts: Sequence[Rectangle], file_shape: tuple[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""The base class of accumulators, the list of those of a run, and functions that give them derived fields."""
+"""The base class of accumulators, the list of the accumulators of a run, and functions that give them fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...ocean.scheme import Scheme
     from ...parallel.transport.transport import Transport
 
-#: Derived fields that need no halo. Velocities depend on neighbours if the scheme `has_diagnosed_velocity`.
+#: Derived fields that need no halo; velocities do need one if the scheme `has_diagnosed_velocity`.
 POINTWISE_FIELDS, VELOCITIES = ("h", "eta", "sea_level", "wet"), ("u", "v")
 
 
@@ -87,6 +87,8 @@ def make_updates(updates: tuple, transport: Transport):
 
 
 class Accumulators(list):
+    """The accumulators of a run; each method acts on all of them."""
+
     def next_collection(self, max_step: int) -> int:
         return min([max_step, *(each.next_collection(max_step) for each in self)])
 
@@ -130,7 +132,7 @@ def make_padded_state(scheme: Scheme, transport: Transport):
     halo_width, static_halo = scheme.halo_width, scheme.static_halo
     with_halo = make_add_halo(halo_width, transport)
 
-    def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
+    def padded_state(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
         patches = type(state)._make(Patch(field, (-halo_width, -halo_width)) for field in with_halo(state))
         params = as_patches(params, static_halo)
         grid_now = grid_at_step(as_patches(grid, static_halo), params, scheme, step)
@@ -138,7 +140,7 @@ def make_padded_state(scheme: Scheme, transport: Transport):
             return patches, grid_now
         return with_boundary_velocity(flow_at_step(patches, grid_now, params, scheme, step))
 
-    return padded
+    return padded_state
 
 
 def make_fields(names, physics, grid_options, wet_thickness, scheme: Scheme, transport: Transport):
@@ -148,7 +150,7 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme: Scheme, tra
         physics, grid_options: sections [physics] and [grid] of the configuration.
         wet_thickness: thickness above which a cell counts as wet, m; None without drying.
     """
-    padded, shape = make_padded_state(scheme, transport), transport.shape
+    padded_state, shape = make_padded_state(scheme, transport), transport.shape
     pointwise_fields = POINTWISE_FIELDS if scheme.has_diagnosed_velocity else POINTWISE_FIELDS + VELOCITIES
     pointwise = [name for name in names if name in pointwise_fields]
     others = [name for name in names if name not in pointwise_fields]
@@ -165,7 +167,7 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme: Scheme, tra
         grid_now = grid_at_step(grid_patches, param_patches, scheme, step)
         derived = evaluate(pointwise, type(state)._make(Patch(field, (0, 0)) for field in state), grid_now)
         if others:
-            derived |= evaluate(others, *padded(state, grid, params, step))
+            derived |= evaluate(others, *padded_state(state, grid, params, step))
         return {name: derived[name] for name in names}
 
     return fields

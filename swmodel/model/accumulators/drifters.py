@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from ...ocean.scheme import Scheme
     from ...parallel.transport.transport import Transport
 
-#: Width in cells of the halo that the stages of a step read: each stage lies within one cell of the drifter's cell.
+#: Width in cells of the halo that the stages of a step read, because they are less than a cell away from the drifter.
 HALO_WIDTH = 2
 
 #: Largest displacement in a stage or a step, cells; with a stable time step no drifter reaches it.
 MAX_DISPLACEMENT_CELLS = 0.999
 
 #: Times of the stages of the fourth-order Runge-Kutta method, as fractions of a step; also the factors with which a
-#: stage multiplies the displacement of the one before.
+#: stage multiplies the displacement of the stage before.
 STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 
 #: The names of the displacements by the current in a step, cells, at the faces of a block and HALO_WIDTH around it.
-EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
+EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "east_displacement", "north_displacement"
 
 
 def make_displacements(scheme: Scheme | None, transport: Transport):
@@ -46,16 +46,16 @@ def make_displacements(scheme: Scheme | None, transport: Transport):
     Displacements, in cells per step, are on faces, and NaN on closed ones. `scheme` is that of the run if it
     `has_diagnosed_velocity`, else None.
     """
-    padded, shape = make_padded_state(scheme, transport) if scheme else None, transport.shape
+    padded_state, shape = make_padded_state(scheme, transport) if scheme else None, transport.shape
 
     def displacements(inputs, state, step):
         u, v = state.u, state.v
-        if padded:
-            with_velocity, _ = padded(state, inputs["grid"], inputs["params"], step)
+        if padded_state:
+            with_velocity, _ = padded_state(state, inputs["grid"], inputs["params"], step)
             u, v = (jnp.broadcast_to(each.block_values(shape), shape) for each in (with_velocity.u, with_velocity.v))
         u, v = add_halo((u, v), HALO_WIDTH, transport)
-        east = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
-        north = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
+        east = jnp.where(inputs["open_u"], u * inputs["dt_over_dx"], jnp.nan)
+        north = jnp.where(inputs["open_v"], v * inputs["dt_over_dy"], jnp.nan)
         # The barrier rounds the products, so that all programs read the same numbers.
         return jax.lax.optimization_barrier({EAST_DISPLACEMENT: east, NORTH_DISPLACEMENT: north})
 
@@ -77,10 +77,10 @@ def make_drift(ny: int, nx: int, scheme: Scheme | None, transport: Transport):
 
     def update(summary, inputs, state, step):
         new_displacements = displacements(inputs, state, step)
-        rows, columns = transport.extent() or transport.shape
+        n_rows, n_columns = transport.extent() or transport.shape
         first_row, first_column = transport.offset()
         row, column = summary[ROW] - first_row, summary[COLUMN] - first_column
-        in_block = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+        in_block = (row >= 0) & (row < n_rows) & (column >= 0) & (column < n_columns)
         cell = jnp.where(in_block, row, 0) + HALO_WIDTH, jnp.where(in_block, column, 0) + HALO_WIDTH
         position, before = (summary[NORTH], summary[EAST]), (summary[NORTH_DISPLACEMENT], summary[EAST_DISPLACEMENT])
         after = new_displacements[NORTH_DISPLACEMENT], new_displacements[EAST_DISPLACEMENT]
@@ -91,12 +91,12 @@ def make_drift(ny: int, nx: int, scheme: Scheme | None, transport: Transport):
                 for a, d in zip(position, displacement, strict=True)
             ]
 
-        def stage(displacement, weight):
-            """The displacement at time `weight`, at the position that `weight` times the last displacement reaches."""
-            reached = moved_by([weight * k for k in displacement])
-            pairs = zip(*(interpolate_current(fields, cell, reached) for fields in (before, after)), strict=True)
-            current = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
-            return current, current
+        def stage(displacement, time):
+            """The displacement at `time`, a fraction of the step, at the place to which `time` * displacement leads."""
+            reached = moved_by([time * k for k in displacement])
+            pairs = zip(*(interpolate_displacement(fields, cell, reached) for fields in (before, after)), strict=True)
+            new_displacement = jnp.stack([(1 - time) * b + time * a for b, a in pairs])
+            return new_displacement, new_displacement
 
         # With a loop XLA compiles only one stage, and does not compute a stage again wherever the next one reads it.
         stage_times = STAGE_TIMES.astype(position[0].dtype)
@@ -110,38 +110,39 @@ def make_drift(ny: int, nx: int, scheme: Scheme | None, transport: Transport):
         north, east = transport.sum(jax.lax.optimization_barrier(moved))
         is_lost = jnp.isnan(north + east) | (summary[ROW] < 0)
         new_summary = {}
-        for index_name, offset_name, length, moved in ((ROW, NORTH, ny, north), (COLUMN, EAST, nx, east)):
-            cells = jnp.floor(moved + 0.5)
-            new_summary[offset_name] = jnp.where(is_lost | (moved == cells), 0, moved - cells)
+        for index_name, offset_name, length, coordinate in ((ROW, NORTH, ny, north), (COLUMN, EAST, nx, east)):
+            cells = jnp.floor(coordinate + 0.5)
+            new_summary[offset_name] = jnp.where(is_lost | (coordinate == cells), 0, coordinate - cells)
             new_summary[index_name] = jnp.where(is_lost, -1, (summary[index_name] + cells.astype(jnp.int32)) % length)
         return new_summary | new_displacements
 
     return update
 
 
-def interpolate_current(fields, cell, position):
+def interpolate_displacement(fields, cell, position):
     """Both components of the displacement at `position` = (north, east) relative to the centres of `cell`, in cells.
 
     Along its own direction a component is linear between the two faces of a cell. Across it, the value on an open face
     is linear towards the adjacent face if that is open too, else constant; on a closed face it is zero. So nothing
     flows through coasts and walls, and the current along a straight coast is that of the nearest faces.
     """
-    steps = [jnp.floor(coordinate + 0.5) for coordinate in position]
-    indices = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
-    offsets = [a - step for a, step in zip(position, steps, strict=True)]
+    shifts = [jnp.floor(coordinate + 0.5) for coordinate in position]
+    indices = [c + shift.astype(jnp.int32) for c, shift in zip(cell, shifts, strict=True)]
+    offsets = [a - shift for a, shift in zip(position, shifts, strict=True)]
     components = []
     for axis, field in enumerate(fields):
         neighbours = [a + jnp.where(d < 0, -1, 1) for a, d in zip(indices, offsets, strict=True)]
 
-        def face(back: int, axis=axis, field=field, neighbours=neighbours):
-            near = tuple(a - back * (k == axis) for k, a in enumerate(indices))
-            far = tuple(a - back if k == axis else b for k, (a, b) in enumerate(zip(indices, neighbours, strict=True)))
+        def face_value(cells_back: int, axis=axis, field=field, neighbours=neighbours):
+            near = tuple(a - cells_back * (k == axis) for k, a in enumerate(indices))
+            pairs = enumerate(zip(indices, neighbours, strict=True))
+            far = tuple(a - cells_back if k == axis else b for k, (a, b) in pairs)
             own = field[near]
             slope = field[far] - own
             inclined = own + jnp.abs(offsets[1 - axis]) * jnp.where(jnp.isnan(slope), 0, slope)
             return jnp.where(jnp.isnan(own), 0, inclined)
 
-        components.append(face(1) * (0.5 - offsets[axis]) + face(0) * (0.5 + offsets[axis]))
+        components.append(face_value(1) * (0.5 - offsets[axis]) + face_value(0) * (0.5 + offsets[axis]))
     return components
 
 
@@ -177,8 +178,8 @@ class DrifterAccumulator(Accumulator):
                 "open_u": grid.open_u + grid.open_boundary_u != 0,
                 "open_v": grid.open_v + grid.open_boundary_v != 0,
                 "wet": grid.wet != 0,
-                "per_u": grid.rdx.u * dt,
-                "per_v": grid.rdy.v * dt,
+                "dt_over_dx": grid.rdx.u * dt,
+                "dt_over_dy": grid.rdy.v * dt,
             }
 
         self._static = transport.make_arrays(static, HALO_WIDTH)

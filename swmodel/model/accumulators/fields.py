@@ -33,7 +33,7 @@ AT_START = -2
 #: Fields with the step of the first arrival, and of the first flooding, of a cell.
 ARRIVAL_STEP, FLOOD_STEP = f"eta{ARRIVAL_SUFFIX}{STEP_SUFFIX}", f"{INUNDATION}{STEP_SUFFIX}"
 
-#: Samples of harmonic sums whose basis functions are the input of one call of a program.
+#: Number of samples for which one call of a program receives the basis functions of harmonic sums.
 SAMPLES_PER_CALL = 256
 
 
@@ -139,12 +139,12 @@ def make_extremes(names, arrival, inundation: bool, *parts):
         wet = fields_of_step["wet"] > 0 if drying else True
         for name in names:
             max_name = name + MAXIMUM_SUFFIX
-            larger = wet & (fields_of_step[name] > summary[max_name])
-            new_summary[max_name] = jnp.where(larger, fields_of_step[name], summary[max_name])
-            new_summary[max_name + STEP_SUFFIX] = jnp.where(larger, step, summary[max_name + STEP_SUFFIX])
+            is_larger = wet & (fields_of_step[name] > summary[max_name])
+            new_summary[max_name] = jnp.where(is_larger, fields_of_step[name], summary[max_name])
+            new_summary[max_name + STEP_SUFFIX] = jnp.where(is_larger, step, summary[max_name + STEP_SUFFIX])
         if arrival is not None:
-            first = wet & (summary[ARRIVAL_STEP] == NEVER) & (jnp.abs(fields_of_step["eta"]) >= arrival)
-            new_summary[ARRIVAL_STEP] = jnp.where(first, step, summary[ARRIVAL_STEP])
+            is_arrival = wet & (summary[ARRIVAL_STEP] == NEVER) & (jnp.abs(fields_of_step["eta"]) >= arrival)
+            new_summary[ARRIVAL_STEP] = jnp.where(is_arrival, step, summary[ARRIVAL_STEP])
         if inundation:
             new_summary[FLOOD_STEP] = jnp.where(wet & (summary[FLOOD_STEP] == NEVER), step, summary[FLOOD_STEP])
         return new_summary
@@ -167,8 +167,8 @@ class ExtremesAccumulator(FieldAccumulator):
         if not self.take_restart_fields(restart_fields):
             self.add_state(self.simulation.carry.state)
             if FLOOD_STEP in self.summary:
-                first = self.summary[FLOOD_STEP]
-                self.summary[FLOOD_STEP] = jnp.where(first == NEVER, first, AT_START).astype(first.dtype)
+                step = self.summary[FLOOD_STEP]
+                self.summary[FLOOD_STEP] = jnp.where(step == NEVER, step, AT_START).astype(step.dtype)
 
     def output_fields(self) -> dict[str, np.ndarray]:
         """See `Accumulator`; times are in s, NaN where there is none."""
@@ -183,16 +183,16 @@ class ExtremesAccumulator(FieldAccumulator):
 
 
 def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
-    """The update function of harmonic sums, with `n_functions` basis functions, which adds the steps of `samples`.
+    """The update function of harmonic sums with `n_functions` basis functions, over the fields at the steps `samples`.
 
     `inputs` are Grid, Params, the basis functions at some samples, and the number of the first of these samples.
     """
     fields = make_fields(names, *parts)
 
     def update(summary, inputs, state, step):
-        *static, table, first = inputs
+        *static, basis_values, first_sample = inputs
         sample, remainder = jnp.divmod(jnp.asarray(step, jnp.int32) - samples.start, samples.step)
-        values = jax.lax.dynamic_slice_in_dim(table, (sample - first) * n_functions, n_functions)
+        values = jax.lax.dynamic_slice_in_dim(basis_values, (sample - first_sample) * n_functions, n_functions)
 
         def add_sample(summary):
             new_summary: dict[str, Any] = {}

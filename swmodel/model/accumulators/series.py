@@ -31,12 +31,12 @@ def make_series(every: int, scheme: Scheme | None, transport: Transport):
     """The update function of values at points.
 
     Its summary is (values [times * points], steps [times]). Row 0 belongs to the first multiple of `every` after
-    inputs["host_step"]. Each step overwrites the row of the next multiple, or of its own if it is one; so a row finally
-    has the values of its own step.
+    inputs["host_step"]. A step between two multiples writes into the row of the next one, which later steps overwrite;
+    so a row finally has the values of its own step.
 
     Args:
         every: steps between rows.
-        scheme: the Scheme of the run if some points are faces of open boundaries, or faces that may close; else None.
+        scheme: the Scheme of the run if some points are faces of open boundaries, or if faces may close; else None.
     """
 
     def update(summary, inputs, state, step):
@@ -61,7 +61,7 @@ def make_series(every: int, scheme: Scheme | None, transport: Transport):
 
 
 def fields_with_current(scheme: Scheme, shape, inputs, state_class, step, fields) -> list:
-    """The fields [ny, nx] of a State, with the velocity through open boundaries, from `fields` with a halo."""
+    """The fields [ny, nx] of a State from `fields` with a halo; u and v are those of `with_boundary_velocity`."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
     grid, params = (as_patches(inputs[name], scheme.static_halo) for name in ("grid", "params"))
     with_velocity, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
@@ -91,7 +91,7 @@ class SeriesAccumulator(Accumulator):
         self._n_points, self._with_current = len(points.fields), points.at_open_boundary or closes_faces
         self.update = make_series, every, simulation.scheme if self._with_current else None
         dtype, self.host_step = np.dtype(simulation.config.run.dtype), simulation.step
-        n_times = self.times = max(1, min(MAX_TIMES, MAX_BYTES // (self._n_points * dtype.itemsize)))
+        n_times = self.n_times = max(1, min(MAX_TIMES, MAX_BYTES // (self._n_points * dtype.itemsize)))
         initial_values = np.zeros(n_times * self._n_points, dtype), np.full(n_times, -1, np.int32)
         self.summary = transport.make_arrays(lambda block: initial_values)
         self.is_always_dry = np.ones(len(positions.names), bool)
@@ -102,7 +102,7 @@ class SeriesAccumulator(Accumulator):
         return inputs | ({"grid": simulation.grid, "params": simulation.params} if self._with_current else {})
 
     def next_collection(self, max_step: int) -> int:
-        return min(max_step, (self.host_step // self.every + self.times) * self.every)
+        return min(max_step, (self.host_step // self.every + self.n_times) * self.every)
 
     def write_present_values(self) -> None:
         """Write the values at the present step, with which the series starts."""

@@ -20,7 +20,7 @@ from ...files.output.static import define_static, land_masks, mark_missing
 from ...files.records import RecordWriter
 from ...files.run_folder import ENSEMBLE, OUTPUT
 from ...ocean.diagnostics import Diagnostic, diagnostics_of_run
-from ...ocean.table import variable_in_run, variable_of, with_axis_names
+from ...ocean.table import MEAN_SUFFIX, variable_in_run, variable_of, with_axis_names
 from ...parallel.transport import gather_members
 from ...setup.setup import setup_of
 from ..results import Results, record_filters, schedules
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from ...ocean.scheme import Scheme
     from ...parallel.transport.transport import Transport
 
-MEAN_SUFFIX, SPREAD_SUFFIX, RMS = "_mean", "_spread", "_spread_rms"
+SPREAD_SUFFIX, SPREAD_RMS_SUFFIX = "_spread", "_spread_rms"
 
+#: {suffix of a variable's name: (end of its long name, part of its cell methods)}.
 LONG_NAMES_AND_METHODS = {
     MEAN_SUFFIX: ("mean over the members", "realization: mean"),
     SPREAD_SUFFIX: ("spread", "realization: standard_deviation"),
@@ -112,7 +113,7 @@ class EnsembleFile(RecordFile):
                 "units": entry.units,
                 "cell_methods": f"time: point {LONG_NAMES_AND_METHODS[SPREAD_SUFFIX][1]} area: root_mean_square",
             }
-            define_variable(dataset, name + RMS, ("time",), attributes)
+            define_variable(dataset, name + SPREAD_RMS_SUFFIX, ("time",), attributes)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics {name: [members]}, on all processes."""
@@ -127,9 +128,10 @@ class EnsembleFile(RecordFile):
             water = np.ones(self.shape, bool) if is_land is None else ~np.broadcast_to(is_land, self.shape)
             self._put_field(name + MEAN_SUFFIX, mark_missing(moment.mean, is_land))
             self._put_field(name + SPREAD_SUFFIX, mark_missing(moment.spread, is_land))
-            self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
+            spread_rms = np.sqrt(np.mean(moment.spread[water] ** 2))
+            self.submit(RecordWriter.write_variable, name + SPREAD_RMS_SUFFIX, [spread_rms])
         diagnostics = gather_members(
-            self.transport, np.array([list(one.values()) for one in numbers_of_members if one])
+            self.transport, np.array([list(each.values()) for each in numbers_of_members if each])
         )
         names = quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides)
         numbers = dict(zip(names, diagnostics.T, strict=True))
@@ -170,7 +172,7 @@ class EnsembleResults(Results):
 
 @contextmanager
 def open_results(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble, at whose end the file is closed; see `TimeLoopModel`."""
+    """A context with the Results of an ensemble, at whose end the file is closed; see `TimeLoopModel.results`."""
     path, keep = Path(directory) / ENSEMBLE, record_filters(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)

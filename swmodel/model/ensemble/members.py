@@ -64,8 +64,8 @@ class MemberDevices(tuple):
 def make_loop(loop, transport: Transport, tree, is_perturbed, uses_vmap: bool, devices):
     """The program (carries, member fields, (shared fields, dt, n)) -> carries n steps later, for each device's members.
 
-    `loop` is (function, arguments) of the executor's loop for one member. `tree` is the structure of the executor's
-    static fields, and `is_perturbed` has for each field whether it differs between members.
+    `loop` is that of a `JaxExecutor`, (make, *parts). `tree` is the structure of the executor's static fields, and
+    `is_perturbed` says for each field whether it differs between members. `cached_jit` needs the last part, `devices`.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -77,10 +77,10 @@ def make_loop(loop, transport: Transport, tree, is_perturbed, uses_vmap: bool, d
             static = jax.tree.unflatten(tree, [next(own_fields if perturbed else others) for perturbed in is_perturbed])
             return loop(carry, static, dt, n)
 
-        def advance_member_in_place(number, carries):
-            carry, own_fields = jax.tree.map(lambda leaf: leaf[number], (carries, member_fields))
+        def advance_member_in_place(index, carries):
+            carry, own_fields = jax.tree.map(lambda leaf: leaf[index], (carries, member_fields))
             return jax.tree.map(
-                lambda all_, leaf: all_.at[number].set(leaf), carries, advance_member(carry, own_fields)
+                lambda stacked, leaf: stacked.at[index].set(leaf), carries, advance_member(carry, own_fields)
             )
 
         if uses_vmap:
@@ -173,10 +173,10 @@ class Members(TimeLoopModel):
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The derived or forcing fields `names`, [y, x], and the diagnostics of a member of this process."""
-        domain, number = self.domain, member - self.local_members.start
-        needs_memory = domain.scheme.forward_backward and domain.config.open_boundaries.sides
+        domain, index = self.domain, member - self.local_members.start
+        needs_memory = domain.scheme.is_forward_backward and domain.config.open_boundaries.sides
         states = self.state, *(self.get(self.carry.memory) if needs_memory else ())
-        state, *memory = (type(each)._make(field[number] for field in each) for each in states)
+        state, *memory = (type(each)._make(field[index] for field in each) for each in states)
         model = SimpleNamespace(
             config=domain.config,
             scheme=domain.scheme,
@@ -231,11 +231,11 @@ class Members(TimeLoopModel):
     def _stack_members(self, make):
         """The trees make(member) of this process's members, stacked along a leading axis, on the devices."""
         arrays: list[np.ndarray] = []
-        for number, member in enumerate(range(self.local_members.start, self.local_members.stop)):
+        for index, member in enumerate(range(self.local_members.start, self.local_members.stop)):
             leaves, tree = jax.tree.flatten(make(member))
             arrays = arrays or [np.empty((self.local_members.length, *leaf.shape), leaf.dtype) for leaf in leaves]
             for array, leaf in zip(arrays, leaves, strict=True):
-                array[number] = leaf
+                array[index] = leaf
         # Each array is freed before the next is copied to the devices.
         return jax.tree.unflatten(tree, [self._put_members(arrays.pop(0)) for _ in range(len(arrays))])
 
@@ -245,7 +245,7 @@ class Members(TimeLoopModel):
         self.carry = jax.block_until_ready(self._loop(self.carry, self._member_static, shared_arguments))
 
     def _put_members(self, tree):
-        """NumPy arrays [members, ...] on the devices, each of which gets equally many; copies of the last fill gaps."""
+        """NumPy arrays [members, ...] on the devices, equally many on each; copies of the last member fill gaps."""
         n_missing = -self.local_members.length % len(self.devices)
 
         def fill(leaf):
@@ -254,8 +254,8 @@ class Members(TimeLoopModel):
         return self._put_on_devices(jax.tree.map(fill, tree), PartitionSpec(MEMBER_AXIS))
 
     def _put_on_devices(self, tree, spec):
-        where = NamedSharding(self.devices.mesh, spec) if len(self.devices) > 1 else None
-        return copy_to_device(tree, where)
+        sharding = NamedSharding(self.devices.mesh, spec) if len(self.devices) > 1 else None
+        return copy_to_device(tree, sharding)
 
     def _clear_state(self) -> None:
         self.__dict__.pop("state", None)

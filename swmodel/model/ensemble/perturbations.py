@@ -93,9 +93,10 @@ class Perturbations:
         records_by_name, zero = {}, np.zeros(self.initial_state.h.shape)
         for name, series in self.corrections.items():
             records = series.get(member, ())
-            for number, part in enumerate(record_names(name)[:2], start=record_number(self.setup, name, self.step)):
+            first = record_number(self.setup, name, self.step)
+            for number, record_name in enumerate(record_names(name)[:2], start=first):
                 values = records[number] if number < len(records) else zero
-                records_by_name[part] = self.pad_with_halo(values).astype(self.setup.dtype)
+                records_by_name[record_name] = self.pad_with_halo(values).astype(self.setup.dtype)
         return records_by_name
 
     def pad_with_halo(self, field) -> np.ndarray:
@@ -113,13 +114,13 @@ class Perturbations:
         return constant + [name for name, field in record_param_kinds(sorted(varying)).items() if field]
 
     def recompute_coefficients(self, member: int):
-        """Params of a member that was drawn earlier, from the present ones of the configuration."""
+        """Params of a member that was drawn earlier, from the present Params of the configuration."""
         return self.coefficients(member, self.relative_winds.get(member))
 
     def coefficients_with_nan(self):
         """Params of member 0, with NaN in those that differ between members."""
         options = self.config.ensemble
         names = ["viscosity"] * (options.viscosity > 0) + self.wind_names() * (options.wind > 0)
-        names += [part for name in self.corrections for part in record_names(name)[:2]]
+        names += [record_name for name in self.corrections for record_name in record_names(name)[:2]]
         params = self.coefficients(0, None)
         return params | {name: np.full_like(params[name], np.nan) for name in names if name in params}

@@ -1,4 +1,4 @@
-"""Checks of the section [ensemble] of the configuration, and its random numbers. Does not use JAX."""
+"""Checks of the section [ensemble] of the configuration, and the random factors of members, computed without JAX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...config import Config, ConfigError, load
 from ...ocean.coordinates import domain_size, max_cell_size
-from ...ocean.noise import white_numbers
+from ...ocean.noise import normal_numbers
 from ...ocean.terms import TERMS
 from ...parallel.environment import total_memory
 from ...setup.checks.extremes import survey
@@ -45,7 +45,7 @@ def member_config(config: Config) -> Config:
     """The configuration of one member: the whole grid on one device of one process."""
     one_process = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
     member = config.model_copy(update={"run": config.run.model_copy(update=one_process)})
-    member._checked = config._checked  # `check_ensemble` has checked this configuration of a member
+    member._is_checked = config._is_checked  # `check_ensemble` has checked this configuration of a member
     return member
 
 
@@ -170,17 +170,17 @@ def friction_problems(setup: Setup) -> Iterator[str]:
     assert rate is not None  # viscosity always has a rate
     added_rate = rate(added_viscosity, *(extremes.ranges[name][0] for name in ("dx", "dy")))
     extremes.ranges["friction_rate"] = (0.0, extremes.max_abs("friction_rate") + added_rate)
-    largest, _ = max_stable_dt(config, extremes)
-    if config.time.dt > largest:
+    largest_dt, _ = max_stable_dt(config, extremes)
+    if config.time.dt > largest_dt:
         yield (
             f"ensemble.viscosity: member {member} has {viscosity:.4g} m2 s-1, with which the time step of "
-            f"{config.time.dt:.4g} s is above the largest stable one, {validate.format_rounded_down(largest)} s"
+            f"{config.time.dt:.4g} s is above the largest stable one, {validate.format_rounded_down(largest_dt)} s"
         )
 
 
 def standard_normals(name: str, options) -> np.ndarray:
     """A standard normal random number for each member; 0 for member 0."""
-    return np.array([0.0, *(white_numbers(options.seed, name, member) for member in range(1, options.members))])
+    return np.array([0.0, *(normal_numbers(options.seed, name, member) for member in range(1, options.members))])
 
 
 def viscosity_factors(config: Config) -> np.ndarray:

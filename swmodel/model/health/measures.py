@@ -55,7 +55,7 @@ def blocks_of(domain):
 def make_unusable_count(halo: int, drying: bool, transport: Transport):
     """The function (State, wet) of a block -> number of unusable cells in all blocks; `wet` has a halo.
 
-    In an unusable cell a field is not finite, or water has no thickness, so that `neg_min_h` is not negative.
+    In an unusable cell a field is not finite, or water has a negative or, without drying, zero thickness.
     """
 
     def count(state: State, wet):
@@ -69,7 +69,7 @@ def make_unusable_count(halo: int, drying: bool, transport: Transport):
 
 
 def count_unusable_cells(state: State, wet, scheme: Scheme, transport: Transport):
-    """The number of unusable cells; NumPy counts those of NumPy arrays, as copies to a device take much longer."""
+    """The number of unusable cells; NumPy counts those in NumPy arrays, because copies to a device take much longer."""
     if not isinstance(state.h, np.ndarray):
         return cached_jit(make_unusable_count, scheme.static_halo, scheme.drying, transport)(state, wet)
     with np.errstate(invalid="ignore"):

@@ -42,8 +42,8 @@ ROUNDING_FACTOR = 0.999
 class Health:
     """The health of a run: `check` between chunks of steps costs one jitted pass over the state and a few messages.
 
-    All ranks reach the same verdict. Numbers are arrays [runs] over the members of an ensemble (`EnsembleHealth`); a
-    single run is an array of one. NumericalError: the state has values that are not finite, or water without thickness.
+    All ranks reach the same verdict. Numbers are arrays [runs], of the members of an ensemble (`EnsembleHealth`) or of
+    a single run. NumericalError: the state has values that are not finite, or water without thickness.
 
     Args:
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
@@ -117,7 +117,7 @@ class Health:
         return np.stack(self.transport.get_blocks(measures))[None]
 
     def check_time_step(self) -> None:
-        """Warn if the step, in as many substeps as allowed, is above the largest stable one at the last check."""
+        """Warn if even the shortest allowed substep was above the largest stable time step at the last check."""
         measures, max_substeps = self.last_measures, self.config.time.max_substeps
         if measures is None or self.model.substeps < max_substeps:
             return
@@ -125,18 +125,18 @@ class Health:
         if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
             return
         for margin in (1.05, 1.0):  # computing the limit takes 10 ms; after small changes the margin saves this
-            largest, process = self.largest_dt(measures, margin)
-            if dt <= largest:
+            largest_dt, process = self.largest_dt(measures, margin)
+            if dt <= largest_dt:
                 self.stable_rates = tuple(margin * rate for rate in rates)
                 return
         self.has_warned = True
-        remedy = f"time.dt = {RECOMMENDED_FRACTION * largest:.4g} s"
+        remedy = f"time.dt = {RECOMMENDED_FRACTION * largest_dt:.4g} s"
         if max_substeps > 1:
             remedy = f"time.max_substeps = {2 * max_substeps}"
         if self.transport.rank == 0:
             log.warning(
                 f"step {self.last_step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
-                f"largest stable one, {largest:.4g} s ({process}); CFL {self.cfl(measures).max():.3g}; the run "
+                f"largest stable one, {largest_dt:.4g} s ({process}); CFL {self.cfl(measures).max():.3g}; the run "
                 f"may blow up; {remedy} would be stable"
             )
 
@@ -162,20 +162,20 @@ class Health:
                 f"the state at step {model.step} cannot be used{members_words}: "
                 f"{location}{self.remedy_at_start}{files_words}"
             )
-        dry = np.isfinite(measures.neg_min_h[bad]) & (measures.neg_min_h[bad] >= 0)
-        if dry.all() and dt <= self.largest_dt(measures)[0]:
+        is_dry = np.isfinite(measures.neg_min_h[bad]) & (measures.neg_min_h[bad] >= 0)
+        if is_dry.all() and dt <= self.largest_dt(measures)[0]:
             raise NumericalError(
                 f"a cell fell dry {when}{members_words}: {location}; set drying.active = true, or choose a larger "
                 f"minimum depth (physics.depth, input.depth; swmodel grid --min-depth){user_terms_advice}{files_words}"
             )
         if self.last_measures is None:
-            largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
+            largest_dt = max_stable_dt(self.config, survey(self.domain.setup))[0]
         else:
-            largest = self.largest_dt(self.last_measures)[0]
+            largest_dt = self.largest_dt(self.last_measures)[0]
             location = f"{location}; CFL {self.cfl(self.last_measures)[run]:.3g} at step {self.last_step}"
         raise NumericalError(
             f"the solution blew up {when}{members_words}: {location}; start again with a smaller time step "
-            f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest):.4g} "
+            f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest_dt):.4g} "
             f"s){self.remedy}{user_terms_advice}{files_words}"
         )
 
@@ -207,15 +207,15 @@ def describe_bad_cell(health, run: int) -> str:
         }
         bad["h"] |= (state.h < 0 if domain.scheme.drying else state.h <= 0) & (wet > 0)
     cells = np.argwhere(np.stack(list(bad.values()), axis=-1))  # row, column, field
-    nx, fields = health.config.grid.nx, len(state)
-    local_first = none_found = fields * nx * health.config.grid.ny
+    nx, n_fields = health.config.grid.nx, len(state)
+    local_first = none_found = n_fields * nx * health.config.grid.ny
     if len(cells):
         row, column, number = map(int, cells[0])
-        local_first = ((block.y.start + row) * nx + block.x.start + column) * fields + number
+        local_first = ((block.y.start + row) * nx + block.x.start + column) * n_fields + number
     first = int(health.transport.reduce(np.asarray(local_first, np.int64), "min"))
     value = float(fields_by_name[state._fields[number]][row, column]) if local_first == first < none_found else 0.0
     value = float(health.transport.reduce(np.asarray(value, np.float64), "sum"))
-    (row, column), name = divmod(first // fields, nx), state._fields[first % fields]
+    (row, column), name = divmod(first // n_fields, nx), state._fields[first % n_fields]
     entry = variable_of(variable_of(name).concentration_name or name)
     return f"{entry.name} is {value:.6g} {entry.units}".removesuffix(" 1") + f" at row {row}, column {column}"
 

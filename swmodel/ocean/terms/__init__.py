@@ -25,7 +25,7 @@ from .tide import SELF_ATTRACTION, TIDE
 from .weather import AIR_PRESSURE, WIND, WIND_DRAG
 from .zanna_bolton import ZANNA_BOLTON
 
-__all__ = ["PROCESSES", "TERMS", "TERM_OF", "Term"]
+__all__ = ["PROCESSES", "TERMS", "TERM_OF_COEFFICIENT", "Term"]
 
 #: The terms in the order in which their tendencies are added.
 TERMS: dict[str, Term] = {
@@ -61,4 +61,4 @@ TERMS: dict[str, Term] = {
 }
 
 #: The name of the term of each coefficient.
-TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
+TERM_OF_COEFFICIENT = {row.name: term.name for term in TERMS.values() for row in term.coefficients}

@@ -4,9 +4,9 @@ A negative viscosity nu = - c Delta sqrt(2 max(e, 0)) returns it. The prognostic
 
     dE/dt = - div(U e) + nu4 L(h u) L(u) + nu G(h u, u)
 
-The losses are those of the discrete energy (`friction.harmonic_loss`), so neither friction changes the energy plus the
-sum of E times the areas of the cells. L, G and Delta are those of `friction`. e is advected with the upwind flux of
-tracers, which conserves the sum, and whose numerical diffusion replaces that of the published scheme. e starts at zero.
+The losses are those of the discrete energy (`friction.harmonic_loss`), so neither friction changes the sum of this
+energy and of E times the areas of the cells. L, G and Delta are those of `friction`. e starts at zero. It is advected
+with the upwind flux of tracers, which conserves the sum of E; its numerical diffusion replaces the published diffusion.
 
 Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a double gyre Klöwer and others (2018),
 doi:10.1016/j.ocemod.2018.09.006.
@@ -26,7 +26,9 @@ from .tracer import upwind_flux
 if TYPE_CHECKING:
     from ..scheme import Scheme
 
-C = coefficient("backscatter", "1", "coefficient of the anti-viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0))
+COEFFICIENT = coefficient(
+    "backscatter", "1", "coefficient of the negative viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0)
+)
 ENERGY = Variable("subgrid_energy", "centre", "m3 s-2", "", "energy of unresolved eddies", dimension=(2, 1, -2, 0))
 
 #: The terms that feed e, with functions of (flow, params) that return their nu4 at centres.
@@ -64,7 +66,7 @@ def rate(values, dx, dy):
 BACKSCATTER = Term(
     "backscatter",
     tendency,
-    (C,),
+    (COEFFICIENT,),
     prognostic=(ENERGY,),
     to_prognostic=lambda values: {ENERGY.name: 0.0 * values["h"]},
     rate=rate,

@@ -24,7 +24,7 @@ CONSTITUENTS: tuple[str, ...] = get_args(BoundaryConstituent)
 PARTS = {"cosine": cos, "sine": sin}
 #: The numbers of a constituent in the params; see `phase_params`.
 PHASE_PARTS = ("turns_high", "turns_low", "start_cosine", "start_sine")
-#: The date of the frequencies in runs without a date. A year changes them by less than a relative 1e-9.
+#: The date of the frequencies in runs without a date. A year changes them by less than 1e-9 of their values.
 DEFAULT_DATE = "2000-01-01"
 
 
@@ -42,7 +42,7 @@ def boundary_variable(name: str, location: str, units: str, long_name: str, dime
 
 
 def part_names(constituent: str, array: str) -> list[str]:
-    """The names of the fields of the PARTS of a constituent in one of ARRAYS."""
+    """The names of the fields of the PARTS of a constituent in one of TIDE_ARRAYS."""
     return [element(array, constituent, part) for part in PARTS]
 
 
@@ -56,30 +56,30 @@ def transports_param(constituent: str) -> str:
     return element("boundary_tide", constituent, "flows")
 
 
-METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
+LEVEL_DIMENSION, TRANSPORT_DIMENSION, CURRENT_DIMENSION = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
 MEAN_VARIABLES = (
-    boundary_variable("boundary_level", "centre", "m", "sea level at open boundaries, without tides", METRES),
-    boundary_variable("boundary_transport_x", "u", "m2 s-1", "transport in x at open boundaries", TRANSPORT),
-    boundary_variable("boundary_transport_y", "v", "m2 s-1", "transport in y at open boundaries", TRANSPORT),
+    boundary_variable("boundary_level", "centre", "m", "sea level at open boundaries, without tides", LEVEL_DIMENSION),
+    boundary_variable("boundary_transport_x", "u", "m2 s-1", "transport in x at open boundaries", TRANSPORT_DIMENSION),
+    boundary_variable("boundary_transport_y", "v", "m2 s-1", "transport in y at open boundaries", TRANSPORT_DIMENSION),
     boundary_variable(
-        "boundary_current_x", "u", "m s-1", "current in x at open boundaries, added to the transport", SPEED
+        "boundary_current_x", "u", "m s-1", "current in x at open boundaries, added to the transport", CURRENT_DIMENSION
     ),
     boundary_variable(
-        "boundary_current_y", "v", "m s-1", "current in y at open boundaries, added to the transport", SPEED
+        "boundary_current_y", "v", "m s-1", "current in y at open boundaries, added to the transport", CURRENT_DIMENSION
     ),
 )
 #: The arrays [constituent, part, y, x] of the tide at open boundaries; `open_boundaries.constituents` are their first
 #: axis.
-ARRAYS = {
-    "boundary_tide_level": ("centre", "m", "sea level", METRES),
-    "boundary_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
-    "boundary_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
+TIDE_ARRAYS = {
+    "boundary_tide_level": ("centre", "m", "sea level", LEVEL_DIMENSION),
+    "boundary_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT_DIMENSION),
+    "boundary_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT_DIMENSION),
 }
-LEVEL, *TRANSPORTS = ARRAYS
+TIDE_LEVEL, *TIDE_TRANSPORTS = TIDE_ARRAYS
 #: The variables of the elements of these arrays.
 TIDE_VARIABLES = tuple(
     boundary_variable(field, location, units, f"{part} of the {name} tide of the {what} at open boundaries", dimension)
-    for array, (location, units, what, dimension) in ARRAYS.items()
+    for array, (location, units, what, dimension) in TIDE_ARRAYS.items()
     for name in CONSTITUENTS
     for part, field in zip(PARTS, part_names(name, array), strict=True)
 )
@@ -87,6 +87,7 @@ TIDE_VARIABLES = tuple(
 PRESSURE_PARAM = "boundary_pressure"
 #: The ramp of the boundary tide, as `tide.RAMP_PARAM`.
 RAMP_PARAM = "boundary_ramp"
+#: The numbers in the params.
 SCALAR_VARIABLES = (
     *(
         Variable(number, "", "1", "", f"part of the constituent {name}")
@@ -143,14 +144,14 @@ def problems(config: Config):
     options, grid, time, tides = config.open_boundaries, config.grid, config.time, tide_names(config)
     if options.sides and time.stepper == "leapfrog":
         yield (
-            "time.stepper: leapfrog amplifies waves through open boundaries unless the time step is a tenth of the "
+            "time.stepper: leapfrog amplifies waves through open boundaries unless the time step is a seventh of the "
             "stable one elsewhere; choose another stepper"
         )
     yield from missing_sides("open_boundaries.sides", options.sides, grid)
     keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
     used = [f"open_boundaries.{key}" for key in keys if getattr(options, key)]
     used += [
-        f"input.{name}" for name in (*(row.name for row in MEAN_VARIABLES), *ARRAYS) if getattr(config.input, name)
+        f"input.{name}" for name in (*(row.name for row in MEAN_VARIABLES), *TIDE_ARRAYS) if getattr(config.input, name)
     ]
     if used and not options.sides:
         yield f"{used[0]}: has no effect without open_boundaries.sides"
@@ -159,14 +160,14 @@ def problems(config: Config):
     yield from repetition_problems("open_boundaries.sides", options.sides)
     yield from repetition_problems("open_boundaries.constituents", options.constituents)
     lists = {f"open_boundaries.{key}": getattr(options, key) for key in ("amplitude", "phase")}
-    lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
+    lists |= {f"input.{array}": getattr(config.input, array) for array in TIDE_ARRAYS}
     for key, values in lists.items():
         if values and len(values) != len(options.constituents):
             requirement = f"open_boundaries.constituents has {len(options.constituents)}; give one element for each"
             yield f"{key}: has {len(values)} elements, but {requirement}"
     for name in tides:
-        if not any(options.amplitude) and not has_values(config, name, *ARRAYS):
-            arrays = ", ".join(f"input.{array}" for array in ARRAYS)
+        if not any(options.amplitude) and not has_values(config, name, *TIDE_ARRAYS):
+            arrays = ", ".join(f"input.{array}" for array in TIDE_ARRAYS)
             yield f"open_boundaries.constituents: {name} has no values; give open_boundaries.amplitude, or {arrays}"
     if config.tide.ramp and not (config.tide.constituents or tides):
         yield "tide.ramp: has no effect without tide.constituents or open_boundaries.constituents"
@@ -183,7 +184,7 @@ def problems(config: Config):
 def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
     """The value of a part of the tide that `section` sets: a cos(phase) or a sin(phase) for the level, m; else 0."""
     array, (constituent, part) = array_of(name), index_of(name)
-    if array != LEVEL or constituent not in section.constituents or not section.amplitude:
+    if array != TIDE_LEVEL or constituent not in section.constituents or not section.amplitude:
         return 0.0
     position = section.constituents.index(constituent)
     return section.amplitude[position] * PARTS[part](radians(section.phase[position] if section.phase else 0.0))
@@ -223,11 +224,11 @@ def uses_air_pressure(config: Config) -> bool:
 
 def unused_coefficients(config: Config) -> list[str]:
     """The names of coefficients without effect: the parts of constituents that have no values in the run."""
-    with_transports = [name for name in tide_names(config) if has_values(config, name, *TRANSPORTS)]
-    tides_of_array = {LEVEL: tide_names(config)} | dict.fromkeys(TRANSPORTS, with_transports)
+    with_transports = [name for name in tide_names(config) if has_values(config, name, *TIDE_TRANSPORTS)]
+    tides_of_array = {TIDE_LEVEL: tide_names(config)} | dict.fromkeys(TIDE_TRANSPORTS, with_transports)
     return [
         part
-        for array in ARRAYS
+        for array in TIDE_ARRAYS
         for name in CONSTITUENTS
         if name not in tides_of_array[array]
         for part in part_names(name, array)

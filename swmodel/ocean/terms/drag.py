@@ -11,9 +11,13 @@ from ..operators import mx_f, my_f
 from ..variable import coefficient
 from .term import Term
 
-R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0), small_change=1e-6)
-C = coefficient("quadratic_drag", "1", "coefficient of quadratic bottom drag", "number", (-1, 1, 0, 0))
-N = coefficient(
+LINEAR_COEFFICIENT = coefficient(
+    "linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0), small_change=1e-6
+)
+QUADRATIC_COEFFICIENT = coefficient(
+    "quadratic_drag", "1", "coefficient of quadratic bottom drag", "number", (-1, 1, 0, 0)
+)
+MANNING_ROUGHNESS = coefficient(
     "manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0), small_change=1e-2
 )
 
@@ -40,12 +44,12 @@ def manning(flow, params, now):
     g, n = params["gravity"], params["manning"]
     n_u, n_v = mx_f(n), my_f(n)
     return {
-        "u": g * (n_u * n_u) * flow.speed_u() / four_thirds(flow.h_u),
-        "v": g * (n_v * n_v) * flow.speed_v() / four_thirds(flow.h_v),
+        "u": g * (n_u * n_u) * flow.speed_u() / power_four_thirds(flow.h_u),
+        "v": g * (n_v * n_v) * flow.speed_v() / power_four_thirds(flow.h_v),
     }
 
 
-def four_thirds(h):
+def power_four_thirds(h):
     """h^(4/3), m^(4/3)."""
     return h * h.map(lambda values: values.__array_namespace__().cbrt(values))
 
@@ -65,6 +69,6 @@ def make_drag_term(name, damping, row, rate) -> Term:
     return Term(name, tendency, (row,), rate=rate, damping=damping)
 
 
-LINEAR_DRAG = make_drag_term("linear_drag", linear, R, lambda values, dx, dy: values["linear_drag"])
-QUADRATIC_DRAG = make_drag_term("quadratic_drag", quadratic, C, quadratic_rate)
-MANNING = make_drag_term("manning", manning, N, manning_rate)
+LINEAR_DRAG = make_drag_term("linear_drag", linear, LINEAR_COEFFICIENT, lambda values, dx, dy: values["linear_drag"])
+QUADRATIC_DRAG = make_drag_term("quadratic_drag", quadratic, QUADRATIC_COEFFICIENT, quadratic_rate)
+MANNING = make_drag_term("manning", manning, MANNING_ROUGHNESS, manning_rate)

@@ -43,8 +43,8 @@ def harmonic_loss(a, b, grid) -> Patch:
 
 def biharmonic_loss(La, Lb, grid) -> Patch:
     """As `harmonic_loss` for biharmonic friction, from L(a) and L(b): the sum of A nu4 times this is the loss."""
-    through_x, through_y = (area * p * q for area, p, q in zip((grid.area.u, grid.area.v), La, Lb, strict=True))
-    return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
+    loss_u, loss_v = (area * p * q for area, p, q in zip((grid.area.u, grid.area.v), La, Lb, strict=True))
+    return grid.rarea.centre * (mx_c(loss_u) + my_c(loss_v))
 
 
 def squared_width(grid) -> Patch:

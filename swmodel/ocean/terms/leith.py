@@ -13,7 +13,7 @@ from ..variable import coefficient
 from .friction import harmonic, one_cell_gradients, squared_width
 from .term import Term
 
-C = coefficient("leith", "1", "Leith's coefficient, usually 1 to 2", "number", (0, 0, 0, 0))
+COEFFICIENT = coefficient("leith", "1", "Leith's coefficient, usually 1 to 2", "number", (0, 0, 0, 0))
 
 
 def squared_gradient(zeta, grid):
@@ -34,4 +34,4 @@ def rate(values, dx, dy):
     return 8 * 2**0.5 * (values["leith"] / pi) ** 3 * one_cell_gradients(values, dx, dy)[1]
 
 
-LEITH = Term("leith", tendency, (C,), rate=rate, process="friction")
+LEITH = Term("leith", tendency, (COEFFICIENT,), rate=rate, process="friction")

@@ -22,7 +22,7 @@ from .friction import biharmonic, biharmonic_loss, harmonic, harmonic_loss, lapl
 from .leith import squared_gradient
 from .term import Term
 
-C = coefficient("leith_e", "1", "coefficient of Leith+E, Upsilon⁶, usually 8", "number", (0, 0, 0, 0))
+COEFFICIENT = coefficient("leith_e", "1", "coefficient of Leith+E, Upsilon⁶, usually 8", "number", (0, 0, 0, 0))
 
 
 def viscosities(flow, params):
@@ -50,4 +50,4 @@ def rate(values, dx, dy):
     return 512 * pi**-6 * values["leith_e"] * one_cell_gradients(values, dx, dy)[1]
 
 
-LEITH_E = Term("leith_e", tendency, (C,), rate=rate, process="friction", is_smooth=False)
+LEITH_E = Term("leith_e", tendency, (COEFFICIENT,), rate=rate, process="friction", is_smooth=False)

@@ -1,13 +1,13 @@
 """Open boundaries: waves leave through them, superposed on the sea level and transport of boundary data.
 
 The outermost row of cells at an open boundary is outside the model; its values are boundary data. At each stage of a
-step, the transport through the face between it and the first cell inside follows from the sea level inside,
+step, the transport through the face between this row and the first cell inside follows from the sea level inside,
 
     U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
 
 where H and the boundary data are averages over the two cells, and eta_b is extrapolated to the face from the two cells
-inside (from one if the second is land). A wave at normal incidence is reflected with a fraction of order dx⁴ of its
-energy. The face needs no memory. With air pressure, both levels are reduced to `open_boundaries.pressure`,
+inside (from the first alone if the second is land). At normal incidence a fraction of order dx⁴ of a wave's energy is
+reflected. The face needs no memory. With air pressure, both levels are reduced to `open_boundaries.pressure`,
 eta + (p - pressure) / (rho g), so that a storm that crosses the boundary pumps no water through it.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
@@ -26,11 +26,11 @@ from ..operators import maximum, mx_f, my_f
 from ..patch import Patch, east, north, south, west
 from . import boundary_data
 from .boundary_data import (
-    ARRAYS,
-    LEVEL,
     PRESSURE_PARAM,
     RAMP_PARAM,
-    TRANSPORTS,
+    TIDE_ARRAYS,
+    TIDE_LEVEL,
+    TIDE_TRANSPORTS,
     OpenBoundaryOptions,
     has_values,
     phase_params,
@@ -65,12 +65,14 @@ def build(config: Config, rows, columns):
         start = (np.full((1, 1), tide.nodal_factor * function(tide.phase)) for function in boundary_data.PARTS.values())
         values = *phase_increment(config.time.dt, tide.period), *start
         params |= dict(zip(phase_params(tide.name), values, strict=True))
-        params |= {transports_param(tide.name): np.ones((1, 1))} if has_values(config, tide.name, *TRANSPORTS) else {}
+        params |= (
+            {transports_param(tide.name): np.ones((1, 1))} if has_values(config, tide.name, *TIDE_TRANSPORTS) else {}
+        )
     return params
 
 
 def boundary_constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
-    """The constituents `names` at the date of the start; without a date with f = 1 and V + u = 0."""
+    """The constituents `names` at the date of the start; without a date, with f = 1 and V + u = 0."""
     if start:
         return constituents_at(names, start, nodal)
     return [each._replace(phase=0.0, nodal_factor=1.0) for each in constituents_at(names, boundary_data.DEFAULT_DATE)]
@@ -83,13 +85,13 @@ def boundary_data_at(flow, params, now) -> BoundaryData:
     the sum of depth and sea level.
     """
     *means, u, v = (params[row.name] for row in boundary_data.MEAN_VARIABLES)
-    values_by_array = dict(zip(ARRAYS, means, strict=True))
+    values_by_array = dict(zip(TIDE_ARRAYS, means, strict=True))
     ramp = ramp_factor(RAMP_PARAM, params, now, flow.h.values.dtype)
     for name in (name for name in boundary_data.CONSTITUENTS if phase_params(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in phase_params(name))
         c, s = phase_cosine_and_sine(high, low, now, flow.h.values.dtype)
         c, s = ramp * c, ramp * s
-        for array in ARRAYS if transports_param(name) in params else (LEVEL,):
+        for array in TIDE_ARRAYS if transports_param(name) in params else (TIDE_LEVEL,):
             cosines, sines = (params[part] for part in boundary_data.part_names(name, array))
             values_by_array[array] = values_by_array[array] + cosines * (cosine * c - sine * s)
             values_by_array[array] = values_by_array[array] + sines * (cosine * s + sine * c)

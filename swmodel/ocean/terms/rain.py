@@ -24,7 +24,7 @@ INFILTRATION = Variable("infiltration", "centre", "m s-1", "", "infiltration int
 RIVER_INFLOW = Variable("river_inflow", "centre", "m s-1", "", "inflow from rivers", **WATER)
 DRAINAGE = Variable("drainage", "centre", "m s-1", "", "outflow through drains and pumps", **WATER)
 
-#: Largest fraction of the water of a cell that a sink takes in a step: the four with `green_ampt` leave a fifth.
+#: Largest fraction of the water of a cell that a sink takes in a step: all four, with `green_ampt`, leave a fifth.
 MAX_SINK_FRACTION = 0.2
 
 

@@ -11,8 +11,8 @@ from ..variable import coefficient
 from .friction import biharmonic, harmonic, one_cell_gradients, squared_width
 from .term import Term
 
-C = coefficient("smagorinsky", "1", "Smagorinsky's coefficient, usually 0.15", "number", (0, 0, 0, 0))
-C4 = coefficient(
+COEFFICIENT = coefficient("smagorinsky", "1", "Smagorinsky's coefficient, usually 0.15", "number", (0, 0, 0, 0))
+BIHARMONIC_COEFFICIENT = coefficient(
     "biharmonic_smagorinsky", "1", "biharmonic Smagorinsky coefficient, usually 0.06", "number", (0, 0, 0, 0)
 )
 
@@ -48,14 +48,14 @@ def biharmonic_rate(values, dx, dy):
 SMAGORINSKY = Term(
     "smagorinsky",
     lambda flow, params, now: harmonic(flow, viscosity(flow, params)),
-    (C,),
+    (COEFFICIENT,),
     rate=rate,
     process="friction",
 )
 BIHARMONIC_SMAGORINSKY = Term(
     "biharmonic_smagorinsky",
     lambda flow, params, now: biharmonic(flow, biharmonic_viscosity(flow, params)),
-    (C4,),
+    (BIHARMONIC_COEFFICIENT,),
     rate=biharmonic_rate,
     process="friction",
 )

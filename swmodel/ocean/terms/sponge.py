@@ -64,8 +64,8 @@ def relaxation_rates(config: Config, at) -> np.ndarray:
 def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v.
 
-    With open boundaries dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u). The water that the sponge takes or adds
-    has the concentrations of the cell. With drying h changes less where cells break, and not in thin layers.
+    With open boundaries dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h_u). The water that the sponge takes
+    or adds has the concentrations of the cell. With drying h changes less where cells break, and not in thin layers.
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_boundaries:

@@ -32,7 +32,7 @@ class Term:
         barrier_accelerations: function like `tendency`, of the Flow whose thickness gives the pressure, to the
             accelerations {"u": ..., "v": ...} of the velocities over their crests.
         options: class of its section of the configuration.
-        is_active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
+        is_active: function of its section: whether the term acts. Without a section, it does if a coefficient is not 0.
         problems: function of a configuration that yields messages about wrong options, also of an inactive term.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.

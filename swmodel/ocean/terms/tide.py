@@ -107,7 +107,7 @@ class TideOptions(Section):
 
 
 def problems(config: Config):
-    """Yield messages about tides without longitudes, without a date, named twice, or too fast for the time step."""
+    """Yield messages about tides without longitudes or date, with reduced gravity, named twice, or too fast."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
@@ -193,11 +193,11 @@ def ramp_factor(name: str, params, now, dtype):
 def species_fields(species: int, lon, lat) -> dict[str, np.ndarray]:
     """G_0, or G_m cos(m lon) and G_m sin(m lon), at longitudes and latitudes in degrees, by name."""
     lon, lat = np.radians(lon), np.radians(lat)
-    cosine, sine = SPECIES_FIELDS[species]
-    if sine is None:
-        return {cosine: 0.5 - 1.5 * np.sin(lat) ** 2}
+    cosine_name, sine_name = SPECIES_FIELDS[species]
+    if sine_name is None:
+        return {cosine_name: 0.5 - 1.5 * np.sin(lat) ** 2}
     height = np.sin(2 * lat) if species == 1 else np.cos(lat) ** 2
-    return {cosine: height * np.cos(species * lon), sine: height * np.sin(species * lon)}
+    return {cosine_name: height * np.cos(species * lon), sine_name: height * np.sin(species * lon)}
 
 
 def bernoulli_potential(flow, params, now):

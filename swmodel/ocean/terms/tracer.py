@@ -87,18 +87,18 @@ def content_of(name: str, state) -> Any:
     return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT_SUFFIX)
 
 
-def river_concentration(name: str) -> Variable:
+def river_concentration_variable(name: str) -> Variable:
     """The Variable of a tracer's concentration in the water of rivers."""
     return Variable(name + RIVERS_SUFFIX, "centre", "1", "", f"{name} in the water of rivers", dimension=(0, 0, 0, 0))
 
 
 def tracer_terms(
-    tracers: tuple[TracerOptions, ...], forward_backward: bool, in_rivers: Collection[str]
+    tracers: tuple[TracerOptions, ...], is_forward_backward: bool, river_tracers: Collection[str]
 ) -> tuple[Term, ...]:
-    """The Terms of tracers; `in_rivers`: the names of those that rivers bring."""
+    """The Terms of tracers; `river_tracers`: the names of those that rivers bring."""
     return tuple(
         tracer_term(
-            each.name, each.diffusivity > 0, forward_backward, each.advection == "weno5", each.name in in_rivers
+            each.name, each.diffusivity > 0, is_forward_backward, each.advection == "weno5", each.name in river_tracers
         )
         for each in tracers
     )
@@ -106,15 +106,15 @@ def tracer_terms(
 
 @cache
 def tracer_term(
-    name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool, in_rivers: bool = False
+    name: str, has_diffusivity: bool, is_forward_backward: bool, is_high_order: bool, is_in_rivers: bool = False
 ) -> Term:
     """The Term of a tracer, the same object for equal arguments.
 
     Args:
         has_diffusivity: whether its diffusivity is above zero.
-        forward_backward: whether the stepper is gfb.
-        high_order: whether advection is weno5.
-        in_rivers: whether rivers bring the tracer.
+        is_forward_backward: whether the stepper is gfb.
+        is_high_order: whether advection is weno5.
+        is_in_rivers: whether rivers bring the tracer.
     """
     diffusivity = Variable(
         name + DIFFUSIVITY_SUFFIX, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0)
@@ -125,13 +125,13 @@ def tracer_term(
         c = getattr(flow.state, name + CONTENT_SUFFIX) / flow.h
         rate = -divergence(*upwind_flux(flow, c), flow.grid)
         rate = rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate
-        return {name + CONTENT_SUFFIX: rate + from_rivers(params) if in_rivers else rate}
+        return {name + CONTENT_SUFFIX: rate + from_rivers(params) if is_in_rivers else rate}
 
     def rate_over_step(flow, params, step):
         """dc/dt over a forward-backward step, s-1."""
         kappa, c = params[diffusivity.name] if has_diffusivity else None, getattr(flow.state, name)
-        source = from_rivers(params) if in_rivers else None
-        return {name: tracer_advection.concentration_rate(c, flow, step, name, kappa, high_order, source)}
+        source = from_rivers(params) if is_in_rivers else None
+        return {name: tracer_advection.concentration_rate(c, flow, step, name, kappa, is_high_order, source)}
 
     def from_rivers(params):
         """dC/dt = c of the rivers times their inflow, m s-1."""
@@ -146,26 +146,26 @@ def tracer_term(
         carried = values["u"] / dx + values["v"] / dy
         return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if has_diffusivity else carried
 
-    term_fields: dict[str, Any] = {"tendency": tendency, "prognostic": (content_variable(name),)}
-    term_fields["to_prognostic"] = lambda values: {name + CONTENT_SUFFIX: values[name] * values["h"]}
-    if forward_backward:
-        term_fields = {"rate_over_step": rate_over_step, "prognostic": (concentration_variable(name),)}
-        term_fields["to_prognostic"] = lambda values: {name: values[name] + 0 * values["h"]}
+    properties: dict[str, Any] = {"tendency": tendency, "prognostic": (content_variable(name),)}
+    properties["to_prognostic"] = lambda values: {name + CONTENT_SUFFIX: values[name] * values["h"]}
+    if is_forward_backward:
+        properties = {"rate_over_step": rate_over_step, "prognostic": (concentration_variable(name),)}
+        properties["to_prognostic"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(
         name,
-        coefficients=(river_concentration(name),) if in_rivers else (),
+        coefficients=(river_concentration_variable(name),) if is_in_rivers else (),
         fields=(diffusivity,) if has_diffusivity else (),
         build=build if has_diffusivity else None,
         initial=(concentration_variable(name),),
         rate=rate,
         process="transport",
-        is_smooth=not high_order,
-        **term_fields,
+        is_smooth=not is_high_order,
+        **properties,
     )
 
 
 def upwind_flux(flow, c: Patch) -> tuple[Patch, Patch]:
-    """The transports of c through the faces; inflow through open boundaries has the c of the cell inside."""
+    """The fluxes of c through the faces; inflow through open boundaries has the c of the cell inside."""
     along_x = positive_part(flow.U) * c - positive_part(-flow.U) * east(c)
     along_y = positive_part(flow.V) * c - positive_part(-flow.V) * north(c)
     if not flow.has_open_boundaries:

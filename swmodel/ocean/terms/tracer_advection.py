@@ -1,8 +1,8 @@
 """Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
 The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K is kappa h times the
-length of a face over the distance between its two centres, and s is the outward sum over the faces of a cell of area A.
-Because A h' = A h - dt s(U),
+length of a face over the distance of the centres beside it, and s is the outward sum over the faces of a cell, whose
+area is A. Because A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   becomes   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
@@ -63,28 +63,29 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
     )
 
 
-def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool, source=None) -> Patch:
+def concentration_rate(c: Patch, flow, step, name: str, kappa, is_high_order: bool, source=None) -> Patch:
     """dc/dt at centres over a WholeStep, s-1, from `c` in its middle. Without a step (None) there are no limits.
 
     Args:
         name: name of the tracer in `step.step_start`.
         kappa: diffusivity, m2 s-1; None: there is none.
-        high_order: whether the correction to fifth order is added.
+        is_high_order: whether the correction to fifth order is added.
         source: a source of the content c h, m s-1; None: there is none.
     """
     grid, axes, c_start = flow.grid, axis_faces(flow, kappa), c if step is None else step.step_start[name]
     net_inflow = upwind_gain(axes, c_start)
-    antidiffusive = [antidiffusive_flux(axis, c_start, c) for axis in axes if high_order]
+    antidiffusive = [antidiffusive_flux(axis, c_start, c) for axis in axes if is_high_order]
     if step is None:
         net_inflow = net_inflow - (dx_c(antidiffusive[0]) + dy_c(antidiffusive[1])) if antidiffusive else net_inflow
         c_rate = net_inflow * grid.rarea.centre / flow.h
         return c_rate if source is None else c_rate + source / flow.h
     h = step.h if flow.min_mobile_thickness is None else maximum(step.h, flow.min_mobile_thickness)
-    max_rise, max_fall = (rise - c_start for rise in local_extremes(c_start, grid.wet))
+    max_rise, max_fall = (extreme - c_start for extreme in local_extremes(c_start, grid.wet))
     if antidiffusive:
         volume = grid.area.centre * (h / step.dt)
-        x, y = limit_fluxes(axes, antidiffusive, volume * max_rise - net_inflow, net_inflow - volume * max_fall)
-        net_inflow = net_inflow - (dx_c(x) + dy_c(y))
+        max_gain, max_loss = volume * max_rise - net_inflow, net_inflow - volume * max_fall
+        limited_x, limited_y = limit_fluxes(axes, antidiffusive, max_gain, max_loss)
+        net_inflow = net_inflow - (dx_c(limited_x) + dy_c(limited_y))
     c_rate = net_inflow * (grid.rarea.centre * (1.0 / h))
     inverse_dt = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
     max_rate = maximum(max_rise * inverse_dt - MIN_RATE, 0.0)

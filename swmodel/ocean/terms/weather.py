@@ -27,10 +27,10 @@ from .term import Term
 if TYPE_CHECKING:
     from ...config.options.model import Config
 
-#: Common properties of the variables of this file.
-FORCING: dict[str, Any] = {"control": "field", "varies_in_time": True}
-STRESS = FORCING | {"dimension": (1, 1, -2, 1), "is_signed": True, "is_positive_down": True, "small_change": 1e-2}
-WIND_AT_10_M = FORCING | {"dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 0.1}
+#: Attributes that the forcing fields of this file share.
+SHARED: dict[str, Any] = {"control": "field", "varies_in_time": True}
+STRESS = SHARED | {"dimension": (1, 1, -2, 1), "is_signed": True, "is_positive_down": True, "small_change": 1e-2}
+WIND_AT_10_M = SHARED | {"dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 0.1}
 WIND_X = Variable("wind_x", "centre", "Pa", "surface_downward_x_stress", "wind stress in x", **STRESS)
 WIND_Y = Variable("wind_y", "centre", "Pa", "surface_downward_y_stress", "wind stress in y", **STRESS)
 U10 = Variable("u10", "centre", "m s-1", "x_wind", "wind at 10 m in x", **WIND_AT_10_M)
@@ -43,7 +43,7 @@ PRESSURE = Variable(
     "air pressure at sea level",
     dimension=(2, 0, -2, 1),
     small_change=100.0,
-    **FORCING,
+    **SHARED,
 )
 
 DragLaw: TypeAlias = Literal["large_pond", "garratt"]
@@ -52,13 +52,14 @@ DRAG_LAWS: dict[DragLaw, tuple[float, float, float, float]] = {
     "large_pond": (1.15e-3, math.inf, 0.49e-3, 0.065e-3),
     "garratt": (0.0, 3.5e-3, 0.75e-3, 0.067e-3),
 }
-#: Dimensions of a drag coefficient and of its growth with the wind.
-DRAG, GROWTH = (-1, 1, 0, 0), (-2, 1, 1, 0)
+#: Attributes of a drag coefficient and of its growth with the wind.
+DRAG: dict[str, Any] = {"dimension": (-1, 1, 0, 0)}
+GROWTH: dict[str, Any] = {"dimension": (-2, 1, 1, 0)}
 DRAG_LAW_VARIABLES = (
-    Variable("wind_drag_min", "", "1", "", "smallest drag coefficient of the wind", dimension=DRAG),
-    Variable("wind_drag_max", "", "1", "", "largest drag coefficient of the wind", dimension=DRAG),
-    Variable("wind_drag_at_rest", "", "1", "", "drag coefficient of the wind, extrapolated to no wind", dimension=DRAG),
-    Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", dimension=GROWTH),
+    Variable("wind_drag_min", "", "1", "", "smallest drag coefficient of the wind", **DRAG),
+    Variable("wind_drag_max", "", "1", "", "largest drag coefficient of the wind", **DRAG),
+    Variable("wind_drag_at_rest", "", "1", "", "drag coefficient of the wind, extrapolated to no wind", **DRAG),
+    Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", **GROWTH),
     Variable("air_density", "", "kg m-3", "", "density of the air", dimension=(0, 0, 0, 1)),
 )
 
@@ -87,7 +88,7 @@ def drag_law_params(config: Config, rows, columns):
 
 
 def stress_per_wind(speed, values):
-    """rho_a C |U|, kg m-2 s-1, at a wind speed, m s-1; times the wind it is the stress. `values` is as `params`."""
+    """rho_a C |U|, kg m-2 s-1, at a wind speed, m s-1: the stress divided by the wind; `values` by name."""
     min_drag, max_drag, drag_at_rest, growth, density = (values[each.name] for each in DRAG_LAW_VARIABLES)
     return density * np.minimum(max_drag, np.maximum(min_drag, drag_at_rest + growth * speed)) * speed
 

@@ -22,14 +22,14 @@ from ..transport import Transport
 from . import series
 from .lines import LineTransposition, moveaxis_unfused
 
-#: Series along a periodic axis, or between walls: cosines (values at centres), sines (on faces, the last on the wall).
+#: Series along a periodic axis; between walls, cosines for values at centres, and sines for values on faces.
 SERIES_KINDS = ("periodic", "cosine", "sine")
 #: For each location of the C-grid, whether its values lie on the faces of walls in y, and of walls in x.
 ON_WALL_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
 class SpectralAxis(NamedTuple):
-    """One axis of the whole array of coefficients, described by NumPy vectors."""
+    """One axis of the array of all coefficients, described by NumPy vectors."""
 
     modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L if the axis is periodic, else π m/L
     pi_factor: int  # the factor of π m/L in the wavenumber, 2 or 1
@@ -114,7 +114,7 @@ class Fourier:
         Sum over cells of a b = sum over ky, kx of weight_y weight_x Re(A* B), with the coefficients A and B.
         """
         (ny, nx), (y, x) = self.grid_shape, self._periodic
-        return spectral_axis(ny, self.kind_y, halved=y and not x), spectral_axis(nx, self.kind_x, halved=x)
+        return spectral_axis(ny, self.kind_y, is_halved=y and not x), spectral_axis(nx, self.kind_x, is_halved=x)
 
     def wavenumbers(self, dy: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
         """ky and kx of all coefficients, rad per unit of dy and dx: float64 vectors."""
@@ -152,7 +152,7 @@ class Fourier:
         return self._lines.x_lines_to_blocks(BACKWARD[self.kind_x](self._lines.y_lines_to_x_lines(lines), nx))
 
     def _transform_along_y(self, transforms, lines, *length):
-        """Apply a transform of real lines along y; if x is periodic, to real and imaginary parts of complex lines."""
+        """Transform real lines along y; if x is periodic, the real and imaginary parts of complex lines."""
         if not self._periodic[1]:
             return transforms[self.kind_y](lines, *length)
         return jax.lax.complex(*transforms[self.kind_y](series.real_and_imaginary(lines), *length))
@@ -175,11 +175,11 @@ FORWARD: dict[str, Callable] = {"periodic": jnp.fft.rfft, "cosine": series.dct_t
 BACKWARD: dict[str, Callable] = {"periodic": jnp.fft.irfft, "cosine": series.idct_type2, "sine": series.idst_type1}
 
 
-def spectral_axis(n: int, kind: str, halved: bool) -> SpectralAxis:
-    """The axis of the coefficients of lines of n cells; `halved`: a periodic axis has only modes from 0 to n // 2."""
-    modes = np.arange(n // 2 + 1 if halved else n)
+def spectral_axis(n: int, kind: str, is_halved: bool) -> SpectralAxis:
+    """The axis of the coefficients of lines of n cells; `is_halved`: only with the modes 0 to n // 2, if periodic."""
+    modes = np.arange(n // 2 + 1 if is_halved else n)
     if kind == "periodic":
-        if not halved:
+        if not is_halved:
             return SpectralAxis(np.where(modes > (n - 1) // 2, modes - n, modes), 2, np.full(n, 1 / n))
         return SpectralAxis(modes, 2, np.where((modes == 0) | (2 * modes == n), 1 / n, 2 / n))
     first = 1 / (4 * n) if kind == "cosine" else 0.0

@@ -26,7 +26,7 @@ class LineTransposition(NamedTuple):
 
     @property
     def rows_per_block(self) -> int:
-        """The number of lines along x that a block gets; the last blocks have fewer, padded with lines of zeros."""
+        """The number of lines along x that a block gets; if the last blocks get fewer, lines of zeros are added."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
     def blocks_to_x_lines(self, fields):
@@ -74,7 +74,7 @@ def moveaxis_unfused(array, source: int, destination: int):
 
 
 def split_last_axis(array, n_parts: int):
-    """[..., n] split like `decomposition.split_evenly`: [..., parts, ceil(n/parts)], with a zero after short parts."""
+    """[..., n] split as by `decomposition.split_evenly`: [..., parts, ceil(n/parts)], with a zero after short parts."""
     n, max_length = array.shape[-1], -(-array.shape[-1] // n_parts)
     n_longer = n - n_parts * (max_length - 1)
     first = array[..., : n_longer * max_length].reshape(*array.shape[:-1], n_longer, max_length)

@@ -32,7 +32,7 @@ template <class Handle>
 Mpi<Handle> mpi;
 
 // Messages and bytes that this process has sent with `exchange`.
-std::atomic<std::int64_t> messages{0}, bytes{0};
+std::atomic<std::int64_t> sent_messages{0}, sent_bytes{0};
 
 ffi::Error as_error(int code) {
   return code ? ffi::Error::Internal("MPI: error " + std::to_string(code)) : ffi::Error::Success();
@@ -55,8 +55,8 @@ ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer
   for (std::size_t k = 0; k < parts && !code; ++k)
     code = functions.isend(send_buffer + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
   if (!code) code = functions.waitall(2 * parts, requests.data(), statuses.data());
-  messages += parts;
-  bytes += array.size_bytes();
+  sent_messages += parts;
+  sent_bytes += array.size_bytes();
   return as_error(code);
 }
 
@@ -110,8 +110,8 @@ void swmodel_set_mpi_functions(void* const* functions, int handle_bytes) { handl
 
 // Writes the numbers of messages and bytes sent so far into `counts`.
 void swmodel_sent_messages_and_bytes(std::int64_t* counts) {
-  counts[0] = messages;
-  counts[1] = bytes;
+  counts[0] = sent_messages;
+  counts[1] = sent_bytes;
 }
 }
 

@@ -25,7 +25,7 @@ MPI_FUNCTIONS = ("MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_
 
 
 class MessageEffect(effects.Effect):
-    """The JAX effect of a message, because of which compiled programs keep the order of messages."""
+    """The JAX effect of a message, which makes compiled programs keep the order of messages."""
 
     def __str__(self):
         return "swmodel's messages"
@@ -59,7 +59,7 @@ def int64_handle(mpi_object) -> int:
 
 
 def communicator_handle(comm) -> int:
-    """The handle of a communicator. From now on an MPI error ends all processes: MPI might still write into arrays."""
+    """The handle of a communicator, whose errors now end all processes, because MPI might still write into arrays."""
     comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
     return int64_handle(comm)
 

@@ -1,4 +1,4 @@
-"""Halo exchange: it adds rows and columns of neighbours around each block, by four messages for all fields together."""
+"""Halo exchange, which adds rows and columns of neighbours around a block by four messages for all fields together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def exchange_halos(fields, halo_width: int, transport: Transport) -> tuple:
             )
             end = None if extent is None else length + 2 * reach
             fields = [concatenate_halo(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
-    # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, which would be 2 x slower.
+    # The barrier keeps XLA from repeating the concatenation in every stencil that reads it: that takes twice as long.
     return jax.lax.optimization_barrier(tuple(fields))
 
 

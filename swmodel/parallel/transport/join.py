@@ -55,7 +55,7 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
 
 
 def coordinator_address(rank_info: RankInfo) -> str | None:
-    """HOST:PORT of the first process, for JAX, from the environment or through MPI; None: JAX will find the address."""
+    """HOST:PORT of the first process, for JAX, from the environment or through MPI; None: JAX finds the address."""
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
     by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(rank_info.size)
     if address or by_slurm or find_spec("mpi4py") is None:
@@ -70,7 +70,7 @@ def initialize_distributed(
 ) -> KeyValueMessages:
     """Connect the JAX devices of all processes, `devices` of them in this one. All call it before JAX starts.
 
-    If a process is silent for much longer than `timeout`, the time limit of the watchdog in s, JAX ends all processes
+    If a process is silent for much longer than `timeout`, the time limit of the watchdog, s, JAX ends all processes
     without a message. SetupError: the processes do not find each other.
     """
     import jax

@@ -86,7 +86,7 @@ sendrecv_p: Primitive = linear_primitive(
 sum_p: Primitive = linear_primitive(
     "sum_over_processes", _sum, lambda cotangent, *, exchange: sum_p.bind(cotangent, exchange=exchange), message_effects
 )
-#: The same sum in a loss that all processes share: its transpose gives each process the cotangent of that one loss.
+#: The same sum, in a loss that all processes share: the transpose gives each process the cotangent of that one loss.
 total_p: Primitive = linear_primitive(
     "total_over_processes",
     _sum,

@@ -14,8 +14,8 @@ from .transport import Transport
 def copy_to_device(tree, device=None):
     """A tree of arrays copied to a jax.Device, or to the devices of a Sharding; None: JAX's default device.
 
-    Unlike jnp.array this compiles nothing. JAX may use the memory of a NumPy array itself, even with may_alias=False;
-    therefore it receives a copy.
+    Unlike jnp.array this compiles nothing. JAX might use the memory of a NumPy array itself, even with may_alias=False;
+    therefore JAX receives a copy.
     """
     copies = jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
     return jax.device_put(copies, device, may_alias=False)

@@ -76,8 +76,8 @@ class ShardedTransport(Transport):
 
     def _quantity_of_block(self, quantity):
         """In a jitted program, `quantity` of the IndexRanges of the block's rows and columns."""
-        lists = zip(self.index_ranges, self.block_index(), strict=True)
-        return [jnp.asarray([quantity(span) for span in spans])[index] for spans, index in lists]
+        axes = zip(self.index_ranges, self.block_index(), strict=True)
+        return [jnp.asarray([quantity(span) for span in spans])[index] for spans, index in axes]
 
     def block_index(self):
         return tuple(jax.lax.axis_index(axis) for axis in MESH_AXES)
@@ -95,7 +95,7 @@ class ShardedTransport(Transport):
         return jax.lax.psum(array, MESH_AXES)
 
     def require_block(self, array):
-        # Only varying types tell JAX which arrays differ between devices; without them derivatives of sums are wrong.
+        # Only "varying" types tell JAX which arrays differ between devices; without them derivatives of sums are wrong.
         if not jax.typeof(array).manual_axis_type.varying:
             raise UsageError(
                 f"on {self.layout[0] * self.layout[1]} devices, carry and static must be arguments of the function in "
@@ -282,12 +282,12 @@ def provide_devices(devices: int) -> None:
         with contextlib.suppress(RuntimeError):  # JAX has already started
             jax.config.update("jax_num_cpu_devices", devices)
     if (n_devices := jax.local_device_count()) < devices:
-        words = "; JAX had already started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
-        raise SetupError(f"the run needs {devices} devices, but there are {n_devices}{words}")
+        hint = "; JAX had already started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
+        raise SetupError(f"the run needs {devices} devices, but there are {n_devices}{hint}")
 
 
 def n_processes(devices: int) -> int:
-    """The number of JAX processes; first provides the devices of this one."""
+    """The number of JAX processes; first provides the devices of this process."""
     provide_devices(devices)
     return jax.process_count()
 

@@ -56,7 +56,7 @@ class Transport:
         raise NotImplementedError
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block that is `step` blocks before this one along `axis`, periodically."""
+        """The slab from the block that is `step` blocks before this one along `axis`, periodically."""
         raise NotImplementedError
 
     def swap(self, first, last, axis: int):
@@ -121,7 +121,7 @@ class Transport:
         raise NotImplementedError
 
     def put(self, tree):
-        """Put fields of the process's part, and numbers, on its devices, as arguments of jitted programs."""
+        """Put fields of the process's part of the grid, and numbers, on its devices, as arguments of programs."""
         raise NotImplementedError
 
     def get(self, tree):

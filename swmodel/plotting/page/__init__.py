@@ -1,4 +1,4 @@
-"""The HTML page of a run: maps of all records, time series, spectra, facts, configuration and provenance.
+"""The HTML page of a run: maps of its records, time series, spectra, facts, configuration and provenance.
 
 The page is one file that a browser opens without a server or a network. `page.js` draws its content.
 """
@@ -39,7 +39,7 @@ def view(path, fields=None, output=None) -> Path:
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; None: vorticity, sea level, speed and highest water, as far as the file has them.
+        fields: names of fields; None: vorticity, sea level, speed and highest water, as far as the file gives them.
         output: file to write; None: view.html in the run folder, or NAME.html next to NAME.nc.
 
     Returns:
@@ -58,11 +58,13 @@ def view(path, fields=None, output=None) -> Path:
         content = encode_maps(data, names) | {"series": [*encode_series(path)], "spectra": encode_spectra(path)}
         content |= {"barriers": encode_barriers(data, names[0]), "drifters": encode_drifters(data, names[0])}
         config = path / CONFIG
-        text = config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
+        config_text = (
+            config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
+        )
         texts = {
             "title": escape(run_name(data) or file.stem),
             "facts": format_html_rows([("file", file.name), *list_facts(path, file, restarts)]),
-            "configuration": escape(text),
+            "configuration": escape(config_text),
             "provenance": format_html_rows(
                 (name, str(data.getncattr(name))) for name in data.ncattrs() if name != "configuration"
             ),
@@ -74,7 +76,7 @@ def view(path, fields=None, output=None) -> Path:
 
 
 def default_fields(data: netCDF4.Dataset) -> list[str]:
-    """The fields of PREFERRED_FIELDS that exist; if none does, the fields that `swmodel plot` would draw."""
+    """The fields of PREFERRED_FIELDS that the file gives; if there are none, those that `swmodel plot` would draw."""
     available = {*field_names(data), *derivable_fields(data)}
     preferred = [name for name in PREFERRED_FIELDS if name in available]
     names = choose_fields(data, None)
@@ -86,7 +88,7 @@ def format_html_rows(pairs) -> str:
 
 
 def fill_template(content: dict, texts: dict[str, str]) -> str:
-    """The page: page.html with `content` (JSON values) for page.js, and with `texts` in place of their names."""
+    """The page: page.html with `content` (JSON values) for page.js and `texts` in place of comments <!--name-->."""
     html, css, script = (files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     encoded = compress_bytes(json.dumps(content, allow_nan=False).encode())
     for name, part in (texts | {"style": css, "program": script, "content": encoded}).items():

@@ -218,11 +218,11 @@ class Maps {
     if (across < 0 || across >= 1 || up < 0 || up >= 1) return;
     const i = Math.floor(across * field.columns), j = Math.floor(up * field.rows);
     const level = (await this.bytes(field))[(this.record * field.rows + j) * field.columns + i];
-    const [x_name, y_name] = field.axes.names, x = west + across * (east - west), y = south + up * (north - south);
+    const [xName, yName] = field.axes.names, x = west + across * (east - west), y = south + up * (north - south);
     const value = field.low + (field.high - field.low) * level / MAX_LEVEL;
     const relation = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === MAX_LEVEL && /max|both/.test(field.extend)) ? "≥ " : "";
     const text = level === MISSING ? (this.content.ground ? "dry" : "land") : relation + digits(Number(value.toPrecision(3)));
-    element("value").textContent = `${x_name} ${digits(x)}, ${y_name} ${digits(y)} ${field.axes.unit}: ${text}`;
+    element("value").textContent = `${xName} ${digits(x)}, ${yName} ${digits(y)} ${field.axes.unit}: ${text}`;
   }
 }
 

@@ -11,10 +11,10 @@ from ...ocean.coordinates import metrics, points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.boundary_data import (
-    ARRAYS,
     AXIS_OF_SIDE,
-    LEVEL,
-    TRANSPORTS,
+    TIDE_ARRAYS,
+    TIDE_LEVEL,
+    TIDE_TRANSPORTS,
     has_values,
     tide_names,
     uses_air_pressure,
@@ -55,7 +55,7 @@ class BoundaryCells(NamedTuple):
     is_open: np.ndarray
 
     def values_across(self, config: Config, name: str) -> np.ndarray:
-        """Values of a field, or of its record at the start of the run, [2, cells]; NaN where missing."""
+        """Values of a field, or of its record at the start of the run, [2, cells]; NaN as in `fields.evaluate`."""
         if varies_in_time(config, name):
             source = source_of(config, name)
             values = fields.evaluate_record(config, name, self.rows, self.columns, source.record_at(0)[0], source)
@@ -69,7 +69,7 @@ class BoundaryCells(NamedTuple):
         return values if self.in_rows else values.T
 
     def face_values(self, config: Config, name: str) -> np.ndarray:
-        """Values on the faces between both cells, [cells]; the mean for fields at centres. See `values_across`."""
+        """Values on the faces between the two cells, [cells]; the mean for fields at centres. See `values_across`."""
         both = self.values_across(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.lower_index]
 
@@ -88,17 +88,17 @@ def boundary_cells(config: Config, name: str) -> BoundaryCells:
     across = np.array([0, 1] if name in ("west", "south") else [last, last - 1])
     rows, columns = (across, along) if in_rows else (along, across)
     side = BoundaryCells(name, rows, columns, in_rows, int(across[0] > 0), np.ones(along.size, bool))
-    inside = side.across_first(fields.domain_mask(config, rows, columns, 1))[1] > 0
-    return side._replace(is_open=(side.values_across(config, "mask") > 0).all(axis=0) & inside)
+    is_inside = side.across_first(fields.domain_mask(config, rows, columns, 1))[1] > 0
+    return side._replace(is_open=(side.values_across(config, "mask") > 0).all(axis=0) & is_inside)
 
 
 def problems(config: Config) -> Iterator[str]:
-    """Messages about open boundaries without water or that are too shallow, and about unusable boundary data."""
-    for name, missing, cells in missing_in_sponge(config):
-        if 2 * missing > cells:
+    """Messages about open boundaries that have no water or are too shallow, and about unusable boundary data."""
+    for name, n_missing, n_cells in missing_in_sponge(config):
+        if 2 * n_missing > n_cells:
             yield (
-                f"input.{name}: has no value in {missing} of the {cells} cells of the sponge, which relaxes to it; "
-                "extend the field, or use a narrower sponge (sponge.width, sponge.sides)"
+                f"input.{name}: has no value in {n_missing} of the {n_cells} cells of the sponge, which relaxes to "
+                "this field; extend it, or use a narrower sponge (sponge.width, sponge.sides)"
             )
     boundary_fields = boundary_data_names(config)
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
@@ -169,7 +169,7 @@ def level_without_current(config: Config) -> Iterator[str]:
     flows = {axis: [f"boundary_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
     axes = [axis for axis in axes if not any(varies_in_time(config, name) for name in flows[axis])]
     consequence = "waves that are not reflected enter with half of their height"
-    arrays = [array for array in TRANSPORTS if array[-1] in axes]
+    arrays = [array for array in TIDE_TRANSPORTS if array[-1] in axes]
     missing = {name: [array for array in arrays if not has_values(config, name, array)] for name in tide_names(config)}
     if without_transport := [name for name in missing if missing[name]]:
         keys = " and ".join(f"input.{array}" for array in missing[without_transport[0]])
@@ -184,18 +184,19 @@ def level_without_current(config: Config) -> Iterator[str]:
 
 def incomplete_tides(config: Config) -> Iterator[str]:
     """Remarks on tides with transports only, amplitudes that files replace, and phase lags without a start date."""
-    options, files = config.open_boundaries, [array for array in ARRAYS if any(getattr(config.input, array))]
+    options, files = config.open_boundaries, [array for array in TIDE_ARRAYS if any(getattr(config.input, array))]
     without_level = [
-        name for name in tide_names(config) if not any(options.amplitude) and not has_values(config, name, LEVEL)
+        name for name in tide_names(config) if not any(options.amplitude) and not has_values(config, name, TIDE_LEVEL)
     ]
     if without_level:
         yield (
-            f"open_boundaries: {', '.join(without_level)} has a transport but no level, so that half of it enters; "
-            f"give input.{LEVEL}"
+            f"open_boundaries: the tide has a transport but no level for {', '.join(without_level)}, so that half "
+            f"of it enters; give input.{TIDE_LEVEL}"
         )
-    if options.amplitude and LEVEL in files:
-        replaced = [name for name in tide_names(config) if has_values(config, name, LEVEL)]
-        yield f"open_boundaries.amplitude: has no effect for {', '.join(replaced)}: input.{LEVEL} gives these tides"
+    if options.amplitude and TIDE_LEVEL in files:
+        replaced = [name for name in tide_names(config) if has_values(config, name, TIDE_LEVEL)]
+        names = ", ".join(replaced)
+        yield f"open_boundaries.amplitude: has no effect for {names}: input.{TIDE_LEVEL} gives these tides"
     if files and not config.time.start:
         yield f"input.{files[0]}: lags refer to the start of the run; give time.start for lags relative to Greenwich"
 
@@ -223,16 +224,16 @@ def boundary_data_names(config: Config) -> list[str]:
     return [row.name for row in TERMS["open_boundaries"].coefficients if fields.has_field_source(config, row.name)]
 
 
-def radiation_rate(config: Config, forward_backward: bool) -> float:
+def radiation_rate(config: Config, is_forward_backward: bool) -> float:
     """The fastest rate at which a cell empties through its faces on open boundaries, s-1.
 
     A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is the depth at the face, H_2 that at the next face
     inside (0 if this is closed), and d the length of the cell across the boundary. The reason is that the level at the
-    face is extrapolated: 3/2 of the level in the cell minus 1/2 of the level in the next cell. The latter follows the
-    former if waves between the two cells are as fast as those through the face.
+    face is extrapolated: 3/2 of the level in the cell minus 1/2 of the level in the next cell. The level in the next
+    cell follows if waves between the two cells are as fast as those through the face.
 
-    The stepper `gfb` (`forward_backward`) is less stable where waves arrive in such a cell. Therefore WAVE_RATE_WEIGHT
-    times the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
+    The stepper `gfb` (`is_forward_backward`) is less stable where waves arrive in such a cell. Therefore
+    WAVE_RATE_WEIGHT times the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
     grid = config.grid
     rate_of_cell: dict[int, float] = {}
@@ -250,7 +251,7 @@ def radiation_rate(config: Config, forward_backward: bool) -> float:
             rates = np.sqrt(config.physics.gravity * H) * (1.5 - 0.5 * np.minimum(1, H_2 / H)) / d
             waves = 2 * np.sqrt(config.physics.gravity * inner * (1 / dx**2 + 1 / dy**2))
         cells = side.across_first(side.rows[:, None] * grid.nx + side.columns[None, :])[1]
-        wave_rates = np.broadcast_to(WAVE_RATE_WEIGHT * forward_backward * waves, rates.shape)
+        wave_rates = np.broadcast_to(WAVE_RATE_WEIGHT * is_forward_backward * waves, rates.shape)
         for cell, rate, wave_rate in zip(
             cells[side.is_open], rates[side.is_open], wave_rates[side.is_open], strict=True
         ):

@@ -28,7 +28,7 @@ class FieldExtremes:
     """Smallest and largest values on water and open faces, and problems with them.
 
     Attributes:
-        ranges: {field, mask, rate of `process_rates`, dx or dy: (smallest, largest)}, SI units.
+        ranges: {field, mask, rate of `process_rates`, radiation_rate, dx or dy: (smallest, largest)}, SI units.
         problems: {field: message about its first unusable value}.
         fastest_cell: the cell with the largest `wave_rate`, in words; "" without water.
     """
@@ -64,13 +64,13 @@ def is_unusable(variable: Variable, values: np.ndarray) -> np.ndarray:
     """Whether each value is not finite, or outside the limits of the variable."""
     bad = ~np.isfinite(values)
     if variable.min_value is not None:
-        bad |= values <= variable.min_value if variable.exclusive_min else values < variable.min_value
+        bad |= values <= variable.min_value if variable.is_min_exclusive else values < variable.min_value
     return bad if variable.max_value is None else bad | (values > variable.max_value)
 
 
 def problem_line(variable: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
     """The message about a field with unusable values, which names the first such cell."""
-    comparison = "above" if variable.exclusive_min else "at least"
+    comparison = "above" if variable.is_min_exclusive else "at least"
     bound = "finite" if variable.min_value is None else f"{comparison} {variable.min_value:g} {variable.units}"
     bound += "" if variable.max_value is None else f" and at most {variable.max_value:g}"
     values, water = np.broadcast_arrays(values, water)
@@ -98,7 +98,7 @@ def survey(setup: Setup) -> FieldExtremes:
         if (line := pressure_unit_problem(name, *range_)) and name not in setup.scheme.varying:
             extremes.problems[name] = line
     if not extremes.problems:
-        extremes.ranges["radiation_rate"] = (0.0, radiation_rate(config, setup.scheme.forward_backward))
+        extremes.ranges["radiation_rate"] = (0.0, radiation_rate(config, setup.scheme.is_forward_backward))
     if "depth" not in extremes.ranges:
         extremes.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
     elif "depth" in extremes.problems and config.input.depth:
@@ -124,7 +124,7 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
     thickness = variable_in_run("h", config.physics)
     if setup.scheme.drying:
         variables["depth"] = variables["depth"]._replace(min_value=None)
-        thickness = thickness._replace(exclusive_min=False)
+        thickness = thickness._replace(is_min_exclusive=False)
     values: dict[str, Any] = {name: fields.evaluate(config, name, rows, columns) for name in variables}
     for name, value in values.items():
         extremes.include(name, value, water.get(name, wet_centres), rows[0], variables[name])
@@ -159,7 +159,7 @@ CURRENT_RATIOS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
 DT_REDUCTIONS = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
 
 
-def effective_wave_rate(waves, advection, forward_backward: bool, xp):
+def effective_wave_rate(waves, advection, is_forward_backward: bool, xp):
     """The rate of waves without a current that limit the time step as much as `waves` do in the current, s-1.
 
     Waves of length 2 pi / k have sin(k dx / 2) times the rate of the shortest waves, and sin(k dx) times the rate of
@@ -171,8 +171,8 @@ def effective_wave_rate(waves, advection, forward_backward: bool, xp):
         xp: array module.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
-    factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if forward_backward else 1.0  # advection alone
-    if forward_backward:
+    factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if is_forward_backward else 1.0  # advection alone
+    if is_forward_backward:
         factor = xp.maximum(
             xp.interp(ratio, *(xp.asarray(column, dtype=ratio.dtype) for column in (CURRENT_RATIOS, DT_REDUCTIONS))),
             factor_without_waves * ratio,
@@ -201,7 +201,7 @@ def process_rates(scheme: Scheme, values: dict, dx, dy) -> dict:
     # This is |u|/dx + |v|/dy for a diagonal current. It is larger than that for a current along an axis, because waves
     # run in all directions.
     advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
-    rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.forward_backward, xp)}
+    rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.is_forward_backward, xp)}
     for process in PROCESSES:
         terms_of_process = [term for term in terms if term.process == process]
         if scheme.drying:  # damping terms are then implicit where they are fast

@@ -34,8 +34,8 @@ WAVE_PROCESS = "gravity waves and advection"
 #: Ratio of the automatic time step to the largest stable one, because currents may grow.
 DT_SAFETY_FACTOR = 0.6
 
-#: A time step written with at most this many characters is preferred to a longer one if the number of steps increases
-#: by at most this fraction.
+#: A time step written with at most this many characters is preferred to a larger time step if the number of steps
+#: increases by at most this fraction.
 MAX_PREFERRED_CHARACTERS, MAX_STEP_INCREASE = 8, 0.1
 
 #: Largest number of time steps that are tried, and significant digits of a time step that need not divide an interval.
@@ -74,9 +74,9 @@ ModeState = state_type(("h", "u"))
 def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
     """Largest modulus of the eigenvalues of one step, for each of an array of time steps, s."""
     dt = np.asarray(dt, dtype=float)
-    size = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
-    unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
-    state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, size, 2))
+    n_unknowns = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
+    unit_states = np.eye(n_unknowns)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
+    state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, n_unknowns, 2))
 
     def tendency(x, _, gfb_inputs: ForwardBackwardInputs | None = None):
         rate = ModeState(-1j * mode.wave_rate * x.u + mode.local_rate * x.h, 0)
@@ -106,11 +106,11 @@ def stability_limit(mode: Mode, method: Method) -> float:
 class Rates(NamedTuple):
     """The fastest rates of a run, s-1."""
 
-    waves: float  # gravity waves, 2 c sqrt(1/dx² + 1/dy²), in a current (`extremes.effective_wave_rate`)
+    waves: float  # gravity waves of speed c, 2 c sqrt(1/dx² + 1/dy²), in a current (`extremes.effective_wave_rate`)
     inertial: float  # |f|
     drag: float  # terms that damp all motion: bottom drag and sponge
     friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
-    transport: float  # upwind transport by the current, |u|/dx + |v|/dy
+    transport: float  # upwind transport and diffusion of tracers, |u|/dx + |v|/dy + 2 kappa (1/dx² + 1/dy²)
     radiation: float  # waves that leave through open boundaries, `boundary_data.radiation_rate`
 
 
@@ -193,19 +193,19 @@ def automatic_dt(config: Config, extremes) -> float:
     return float(f"{math.floor(dt / unit) * unit:.{DT_DIGITS}g}")
 
 
-def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
+def dividing_dt(every: float, dt: float, n_records: int) -> tuple[float, int]:
     """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
-    It is the longest time step whose multiples have no rounding error at the times of `records` records, or a slightly
-    shorter one with few digits; if all that are tried have errors, the longest. Times in files are such multiples, and
-    programs that convert them to dates would show a rounding error as a nanosecond.
+    It is the longest time step whose multiples have no rounding error at the times of `n_records` records, or a
+    slightly shorter one with few digits; if all time steps that are tried have errors, the longest of them. Times in
+    files are such multiples, and programs that convert them to dates would show a rounding error as a nanosecond.
     """
 
-    def is_exact(steps: int) -> bool:
-        return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
+    def is_exact(n_steps: int) -> bool:
+        return all(k * n_steps * (every / n_steps) == k * every for k in range(1, n_records + 1))
 
-    def preference(steps: int) -> tuple[bool, int]:
-        return len(repr(every / steps)) > MAX_PREFERRED_CHARACTERS, steps
+    def preference(n_steps: int) -> tuple[bool, int]:
+        return len(repr(every / n_steps)) > MAX_PREFERRED_CHARACTERS, n_steps
 
     min_steps = math.ceil(every / dt)
     max_steps = max(min_steps, min(min_steps + MAX_CANDIDATES, int(min_steps * (1 + MAX_STEP_INCREASE))))

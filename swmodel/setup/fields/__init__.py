@@ -109,7 +109,10 @@ def initial_thickness(config: Config, depth, eta):
 
 
 def missing_in_file(config: Config, name: str, source, values, rows, columns) -> np.ndarray | None:
-    """Where a file lacks boundary data along open boundaries, [rows, columns]; None: nowhere, or no lon and lat."""
+    """Where a file lacks boundary data along open boundaries, [rows, columns].
+
+    None: nowhere, or the grid has no longitudes and latitudes.
+    """
     from_file = isinstance(source, FileSource) and not source.varies_in_time
     if not name.startswith("boundary_") or not from_file or not has_lon_lat(config.grid) or np.isfinite(values).all():
         return None

@@ -68,9 +68,9 @@ def position_problems(config: Config, formulas: Iterable) -> Iterator[str]:
     for formula in formulas:
         together = np.broadcast_to(formula.read(rows, columns), (len(rows), len(columns)))
         tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
-        for at in (0, -1):
-            row, column, value_together = rows[at], columns[at], together[at, at]
-            value_alone = formula.read(rows[[at]], columns[[at]])[0, 0]
+        for end in (0, -1):
+            row, column, value_together = rows[end], columns[end], together[end, end]
+            value_alone = formula.read(rows[[end]], columns[[end]])[0, 0]
             if not np.isclose(value_alone, value_together, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
                     f"{formula.label}: is {value_alone:.6g} at row {row}, column {column} alone, but "

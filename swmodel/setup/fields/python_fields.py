@@ -193,4 +193,4 @@ def formula_sources(config: Config) -> list[FormulaSource]:
     """The sources of all fields that functions of the points define, from the case or from Python."""
     python, names_in_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
     names = dict.fromkeys([*(name for name in names_in_case if name not in python.names), *python._sources])
-    return [field for field in (source_of(config, name) for name in names) if isinstance(field, FormulaSource)]
+    return [source for source in (source_of(config, name) for name in names) if isinstance(source, FormulaSource)]

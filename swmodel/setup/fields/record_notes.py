@@ -57,15 +57,18 @@ def sha256(text: str) -> str:
 
 
 def note_records(config: Config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
-    """A note about the records that varying coefficients use after a step, as JSON; "" without such records."""
+    """A note about the records that varying coefficients use after a step, as JSON; "" without such records.
+
+    `checksum`: function of (coefficient, number of a record) that returns the checksum of the record.
+    """
     notes = {}
     for name in varying:
         source = source_of(config, name)
         if isinstance(source, RecordsSource) and name not in config.python.names:
             first, number = (min(source.record_at(at)[0], source.last_record - 1) for at in (0, max(0, step - 1)))
             dates = source.records.dates[first : number + 2]
-            sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]
-            notes[name] = {"records": len(dates), "dates": sha256("\n".join(dates)), "checksums": sums}
+            checksums = [f"{checksum(name, number + offset):016x}" for offset in (0, 1)]
+            notes[name] = {"records": len(dates), "dates": sha256("\n".join(dates)), "checksums": checksums}
     return json.dumps(notes) if notes else ""
 
 
@@ -103,7 +106,7 @@ def record_checksum(config: Config, name: str, number: int, source) -> int:
 
 
 def additive_checksum(values: np.ndarray, rows, columns, nx: int) -> int:
-    """The sum over cells of a hash of value and position, modulo 2^64, so that parts of a grid of nx columns add up."""
+    """The sum over cells of a hash of value and position, modulo 2^64; sums of parts of a grid of nx columns add up."""
     cell_numbers = np.asarray(rows)[:, None].astype(np.uint64) * np.uint64(nx) + np.asarray(columns).astype(np.uint64)
     values = values + 0.0  # -0.0 becomes 0.0
     bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)

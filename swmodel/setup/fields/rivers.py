@@ -65,10 +65,14 @@ def rivers_of_field(config: Config, name: str) -> list[Any]:
     """The tables [[river]] that contribute to a field: inflow, drainage, or a tracer in the water of rivers."""
     if name.endswith(RIVERS_SUFFIX):
         tracer = name.removesuffix(RIVERS_SUFFIX)
-        return [river for river in config.forcing.rivers if tracer in river.tracers and contributes(config, river, 1.0)]
+        return [
+            river
+            for river in config.forcing.rivers
+            if tracer in river.tracers and has_discharge_of_sign(config, river, 1.0)
+        ]
     if name not in DISCHARGE_SIGNS:
         return []
-    return [river for river in config.forcing.rivers if contributes(config, river, DISCHARGE_SIGNS[name])]
+    return [river for river in config.forcing.rivers if has_discharge_of_sign(config, river, DISCHARGE_SIGNS[name])]
 
 
 def tracers_in_rivers(config: Config) -> set[str]:
@@ -77,7 +81,7 @@ def tracers_in_rivers(config: Config) -> set[str]:
     return {name for river in inflows for name in river.tracers} & {each.name for each in config.physics.tracers}
 
 
-def contributes(config: Config, river, sign: float) -> bool:
+def has_discharge_of_sign(config: Config, river, sign: float) -> bool:
     """Whether the discharge of a river has this sign at any time; one that is always zero counts as positive."""
     if not river.series:
         return sign * (river.discharge or 0.0) > 0 or (sign > 0 and not river.discharge)
@@ -124,7 +128,7 @@ def series_of_river(config: Config, river) -> DischargeSeries:
 
 @lru_cache(maxsize=256)
 def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
-    """The DischargeSeries of a file; `stamps` identify its version."""
+    """The DischargeSeries of a file; `stamps` identifies its version."""
     if not stamps:
         raise InputError(f"{label}: there is no such file")
     path, name, record = parse_entry(text)
@@ -151,11 +155,11 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
     before, after = discharge[:-1], discharge[1:]
     changes = np.flatnonzero(before * after < 0)
     fraction = before[changes] / (before[changes] - after[changes])
-    zeros = seconds[changes] + fraction * (seconds[changes + 1] - seconds[changes])
-    zero_dates = [describe_time(at, time) for at in zeros]
+    zero_seconds = seconds[changes] + fraction * (seconds[changes + 1] - seconds[changes])
+    zero_dates = [describe_time(at, time) for at in zero_seconds]
     return DischargeSeries(
         label,
-        np.insert(seconds, changes + 1, zeros),
+        np.insert(seconds, changes + 1, zero_seconds),
         np.insert(discharge, changes + 1, 0.0),
         tuple(np.insert(np.array(dates, object), changes + 1, zero_dates)),
     )
@@ -202,7 +206,8 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
 def read_text_series(path: str, label: str, time) -> tuple:
     """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from the columns of a text file.
 
-    A time is a date, or a number since the start of the run, in s or the unit that follows the name, "time (hours)".
+    A time is a date, or the time since the start of the run as a number of s or of the units in the name of the column,
+    "time (hours)".
     """
     try:
         table = text_table.parse_table(Path(path).read_text(encoding="utf-8-sig"), path)
@@ -210,7 +215,7 @@ def read_text_series(path: str, label: str, time) -> tuple:
         if missing := [name for name in COLUMNS if name not in names]:
             raise InputError(f"{label}: its first line must name the columns {' and '.join(COLUMNS)}, no {missing[0]}")
         unit_of_time, unit_of_discharge = (units[names.index(name)] for name in COLUMNS)
-        unit_seconds = 1.0 if unit_of_time in text_table.ZONES else conversion_factor(unit_of_time, "s")
+        unit_seconds = 1.0 if unit_of_time in text_table.TIME_ZONES else conversion_factor(unit_of_time, "s")
         if unit_seconds is None:
             raise InputError(f'{label}: times must be dates in UTC or numbers in s, not in "{unit_of_time}"')
         factor = conversion_factor(unit_of_discharge or DISCHARGE_UNITS, DISCHARGE_UNITS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ocean.coordinates import Frame, axis_angle_from, frame_of, has_lon_lat, has_rotated_axes
 from ...ocean.table import CONTROL_VECTORS, location_of
-from ...ocean.terms.boundary_data import CONSTITUENTS, TRANSPORTS, has_source, part_names
+from ...ocean.terms.boundary_data import CONSTITUENTS, TIDE_TRANSPORTS, has_source, part_names
 from .field_sources import ConstantSource, FieldSource, InputError, source_of
 from .rivers import rivers_of_field
 
@@ -24,7 +24,11 @@ VECTOR_COMPONENTS = {
         ("u10", "v10"),
         ("boundary_transport_x", "boundary_transport_y"),
         ("boundary_current_x", "boundary_current_y"),
-        *(pair for name in CONSTITUENTS for pair in zip(*(part_names(name, of) for of in TRANSPORTS), strict=True)),
+        *(
+            pair
+            for name in CONSTITUENTS
+            for pair in zip(*(part_names(name, array) for array in TIDE_TRANSPORTS), strict=True)
+        ),
     )
     for name in pair
 }
@@ -73,7 +77,7 @@ class RotatedSource(FieldSource):
         )
 
     def frames(self, record: int) -> set[Frame]:
-        """The frames of both components; of this one only, at one record, if it varies in time."""
+        """The frames of both components; that of this component only, at a record, if it varies in time."""
         if self.source.varies_in_time:
             return {self.source.frame(record)}
         return {each.frame() for each in (self.source, self.other_source) if not isinstance(each, ConstantSource)}
@@ -82,8 +86,8 @@ class RotatedSource(FieldSource):
         """Whether both components refer to one frame and one time; of eastward and northward, one may be a number."""
         source, other_source = self.source, self.other_source
         if source.varies_in_time:
-            same_frame = other_source.varies_in_time and {other_source.frame(record)} == frames
-            return same_frame and other_source.date(record) == source.date(record)
+            has_same_frame = other_source.varies_in_time and {other_source.frame(record)} == frames
+            return has_same_frame and other_source.date(record) == source.date(record)
         return len(frames) == 1 and (
             frames == {None} or not any(isinstance(each, ConstantSource) for each in (source, other_source))
         )

@@ -117,7 +117,7 @@ def straight_section(
     if not start < end:
         raise UsageError(f"{label}: from={start:g} is not below to={end:g}")
     face = round((position_in_domain(axis_across, label, position) - axis_across.edges[0]) / axis_across.spacing) - 1
-    corners = np.arange(-1, axis_along.cells)
+    corners = np.arange(-1, axis_along.n_cells)
     faces = open_faces(config, *((corners, 0 * corners + face) if axis == "x" else (0 * corners + face, corners[::-1])))
     numbers = faces.rows if axis == "x" else faces.columns
     edges = domain_ends[0] + axis_along.spacing * np.array([numbers, numbers + 1])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Largest number of drifters in a run.
 MAX_DRIFTERS = 100_000
 
-#: What locates a drifter: its cell (the row is -1 after it has left), and its offsets from the cell's centre, cells.
+#: What locates a drifter: its cell (row -1 once it has left the domain), and its offsets from the cell's centre, cells.
 ROW, COLUMN, NORTH, EAST = FIELD_NAMES = tuple(f"drifter_{name}" for name in ("row", "column", "north", "east"))
 
 

@@ -72,7 +72,7 @@ class Gauges(NamedTuple):
 
     Attributes:
         positions: x and y in m, or longitude and latitude, [2, n].
-        depth: resting depth there, m, interpolated like eta, [n].
+        depth: resting depth at the positions, m, interpolated like eta, [n].
         distance_to_water: distance to the nearest centre of a wet cell, m, [n].
         points: points to read from the state: for each field in `prognostic_names`, four around each gauge.
         prognostic_names: {name of a series: prognostic fields that it is computed from}, for a concentration the
@@ -111,13 +111,13 @@ class Gauges(NamedTuple):
         """
         parts = iter(np.split(point_values.astype(np.float64), sum(map(len, self.prognostic_names.values())), axis=1))
         series: dict[str, np.ndarray] = {}
-        wet = dry = None
+        is_wet = is_dry = None
         depth_now = self.centre_depths + (self.remaining_uplift(steps) if self.remaining_uplift else 0.0)
         for name, prognostic in self.prognostic_names.items():
             values, *thickness = (next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic)
-            if self.wet_thickness is not None and dry is None:  # the first series is eta, from the thickness
-                wet = values > self.wet_thickness
-                dry = ~self.nearest_values(wet)
+            if self.wet_thickness is not None and is_dry is None:  # the first series is eta, from the thickness
+                is_wet = values > self.wet_thickness
+                is_dry = ~self.nearest_values(is_wet)
             if name == "eta":
                 values = values - depth_now
             elif thickness:  # `values` are contents, and the series is the concentration
@@ -125,13 +125,14 @@ class Gauges(NamedTuple):
                     values = values / thickness[0]
             needs_water = name not in ("h", "u", "v")
             weights = self.weights[name]
-            if needs_water and wet is not None:
-                weights = np.where(wet, weights, 0.0)
+            if needs_water and is_wet is not None:
+                weights = np.where(is_wet, weights, 0.0)
             series[name] = sum_of_four(np.where(weights != 0, values, 0.0) * weights)
-            if dry is not None and needs_water:
-                series[name] = np.divide(series[name], sum_of_four(weights), out=np.full(dry.shape, np.nan), where=~dry)
-            elif dry is not None:
-                series[name] = np.where(dry, 0.0, series[name])
+            if is_dry is not None and needs_water:
+                missing = np.full(is_dry.shape, np.nan)
+                series[name] = np.divide(series[name], sum_of_four(weights), out=missing, where=~is_dry)
+            elif is_dry is not None:
+                series[name] = np.where(is_dry, 0.0, series[name])
         if self.rotation is not None:
             (cosine, sine), u, v = self.rotation, series["u"], series["v"]
             series |= {"u": cosine * u - sine * v, "v": sine * u + cosine * v}
@@ -153,7 +154,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
     if not config.output.stations:
         return None
     grid, stations = config.grid, config.output.stations
-    station_positions = np.array([position_in_table(config.grid, at, at.name) for at in stations]).T
+    station_positions = np.array([position_in_table(grid, each, each.name) for each in stations]).T
     x, y = positions_on_water(config, station_positions.T, [each.name for each in stations])[0].T
     state = setup.scheme.state_type._fields
     names = ("eta", "h", "u", "v") if setup.scheme.drying else ("eta", "u", "v")
@@ -167,7 +168,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
             stencil_of[name].weights, bilinear_stencils(config, quantity, x, y).weights
         )
     field_indices = [(name, state.index(each)) for name in prognostic_names for each in prognostic_names[name]]
-    numbers = np.concatenate([np.full(4 * x.size, number) for _, number in field_indices])
+    field_numbers = np.concatenate([np.full(4 * x.size, number) for _, number in field_indices])
     rows, columns = (
         np.concatenate([getattr(stencil_of[name], part).ravel() for name, _ in field_indices])
         for part in ("rows", "columns")
@@ -179,7 +180,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
         station_positions,
         (stencil.weights * depth).sum(axis=1),
         distance_to_water(config, x, y),
-        StatePoints(numbers, rows, columns, at_open_boundary),
+        StatePoints(field_numbers, rows, columns, at_open_boundary),
         prognostic_names,
         {name: stencil_of[name].weights for name in prognostic_names},
         depth.astype(config.run.dtype).astype(np.float64),
@@ -283,11 +284,11 @@ def on_land_problem(config: Config, position: tuple[float, float], label: str) -
 
 def nearest_water(config: Config, position: tuple[float, float]) -> tuple[float, tuple[float, float]]:
     """The distance to the nearest centre of a wet cell, m, and its position, m or degrees."""
-    grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
+    grid, columns, nearest = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
     for rows in fields.row_bands(grid):
         distances = distances_from(grid, position, points(grid, "centre", rows, columns))
         distances = np.where(fields.wet_mask(config, rows, columns) != 0, distances, np.inf)
         j, i = np.unravel_index(np.argmin(distances), distances.shape)
-        best = min(best, (float(distances[j, i]), int(rows[j]), int(i)))
-    (x_axis, y_axis), (distance, row, column) = axes(grid), best
+        nearest = min(nearest, (float(distances[j, i]), int(rows[j]), int(i)))
+    (x_axis, y_axis), (distance, row, column) = axes(grid), nearest
     return distance, from_grid_axes(grid, x_axis.first + column * x_axis.spacing, y_axis.first + row * y_axis.spacing)

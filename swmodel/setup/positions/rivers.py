@@ -10,7 +10,7 @@ from ...ocean.places import position_in_table
 from ...ocean.terms.boundary_data import has_source
 from ..fields import InputError
 from ..fields.field_sources import is_interior_water
-from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, contributes, series_of_river
+from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, has_discharge_of_sign, series_of_river
 from .gauges import duplicate_names, positions_on_water
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def problems(config: Config) -> Iterator[str]:
         for name in (each for each in river.tracers if each not in tracers):
             known = f"tracers are {', '.join(tracers)}" if tracers else "the run has no tracers"
             yield f"forcing.rivers: {label}: there is no tracer {name}; {known}"
-        if river.tracers and not contributes(config, river, 1.0):
+        if river.tracers and not has_discharge_of_sign(config, river, 1.0):
             yield f"forcing.rivers: {label} brings no water, so its tracers have no effect"
     lines = positions_on_water(config, positions, labels)[1]
     yield from (f"forcing.rivers: {line}" for line in lines)

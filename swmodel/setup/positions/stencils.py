@@ -22,7 +22,7 @@ OBSERVED_QUANTITIES = ("eta", "u", "v")
 SNAP_CELLS = 1e-9
 
 #: Largest number of cells whose mask is evaluated together.
-MAX_CELLS_PER_BAND = 2**20
+MAX_CELLS_PER_EVALUATION = 2**20
 
 
 class Stencils(NamedTuple):
@@ -115,7 +115,7 @@ def neighbourhood_values(
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)
     width, position = int(last_column - first_column) + 1, 0
-    height = max(1, MAX_CELLS_PER_BAND // width)
+    height = max(1, MAX_CELLS_PER_EVALUATION // width)
     while position < len(order):
         first = rows[order[position]]
         end = np.searchsorted(rows[order], first + height)

@@ -21,7 +21,7 @@ def mask_from_rows(*rows):
 LAKES = mask_from_rows("~~.......~", "~~..~~...~", "......~~..", "..~.......")
 
 
-def test_all_seas_but_the_largest_are_closed():
+def test_seas_up_to_half_as_large_as_the_largest_are_closed():
     """A sea across the end of a periodic axis counts as one."""
     wet, closed = close_seas_and_bays(LAKES, is_periodic=True)
     seas = [("cut-off sea", 2, 1, 4), ("cut-off sea", 2, 2, 6), ("cut-off sea", 1, 3, 2)]
@@ -108,7 +108,7 @@ def plane(lon, lat):
 
 
 def survey(lon, lat):
-    """The plane, 500 m deeper, with a hole in the middle."""
+    """The plane, 500 m deeper, without values in the middle."""
     hole = (np.abs(lon % 360 - 2.0) < 0.5) & (np.abs(lat - 50.0) < 0.5)
     return np.where(hole, np.nan, plane(lon, lat) + 500.0)
 
@@ -133,22 +133,20 @@ def test_finer_relief_counts_where_it_has_values(tmp_path, lon_shift):
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 def test_mosaic_of_reliefs_of_one_plane_is_the_plane(tmp_path):
-    """Depths at cell centres agree, except that areas on the sphere vary within cells; the region has the date line."""
+    """Depths at cell centres agree, except that areas on the sphere vary within cells; the date line lies inside."""
 
-    def flat_plane(lon, lat):
+    def slope(lon, lat):
         return 1000.0 + 3.0 * lat + 0.0 * lon
 
-    coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), flat_plane)
-    fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), flat_plane)
+    coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), slope)
+    fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), slope)
     tiles = [
-        write_relief(
-            tmp_path / f"{west:g}.nc", west + np.arange(0.0, 11.1, 0.5), np.arange(-10.5, 10.6, 0.5), flat_plane
-        )
+        write_relief(tmp_path / f"{west:g}.nc", west + np.arange(0.0, 11.1, 0.5), np.arange(-10.5, 10.6, 0.5), slope)
         for west in (169.0, -180.0)
     ]
     for reliefs in ([fine, coarse], tiles, tiles[::-1]):
         depth = make_grid(tmp_path / "g.nc", GridRequest((170, 190, -10, 10), 1.0), reliefs, force=True).depth
-        expected = np.broadcast_to(flat_plane(0.0, np.arange(-9.5, 10)[:, None]), depth.shape)
+        expected = np.broadcast_to(slope(0.0, np.arange(-9.5, 10)[:, None]), depth.shape)
         np.testing.assert_allclose(depth, expected, rtol=1e-5)
 
 

@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 from ....extras import missing_package_reason
-from ....ocean.terms.boundary_data import CONSTITUENTS, LEVEL, TRANSPORTS
+from ....ocean.terms.boundary_data import CONSTITUENTS, TIDE_LEVEL, TIDE_TRANSPORTS
 from .dataset import open_file
 from .errors import InputError, log_once
 
 #: The group of each array in the database.
-GROUP_OF_ARRAY = {LEVEL: "z", **dict(zip(TRANSPORTS, "uv", strict=True))}
+GROUP_OF_ARRAY = {TIDE_LEVEL: "z", **dict(zip(TIDE_TRANSPORTS, "uv", strict=True))}
 
 #: By format and group, the pairs of variables that editions of an atlas have: AMPLITUDE,LAG or REAL,IMAGINARY.
 VARIABLE_PAIRS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -85,8 +85,7 @@ def files_of_constituents(atlas: dict[str, Any], group: str) -> dict[str, str]:
 def find_file(folder: str, files: dict[str, dict[str, str]], group: str, constituent: str) -> str:
     """The path of the file of a constituent. If there is no such file, the path at which it is expected.
 
-    `folder` has the folder of the atlas in it, or is this folder. Some editions have both components of the current in
-    one file.
+    `folder` is the folder of the atlas, or contains it. Some editions have both components of the current in one file.
     """
     groups = [group, *(each for each in "uv" if each != group and each in files and group != "z")]
     names = [files[each][constituent] for each in groups if constituent in files[each]]

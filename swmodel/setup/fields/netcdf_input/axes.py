@@ -125,7 +125,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
 def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, variable, grid, context: str):
     """The coordinates of y and x that locate a field on the Earth, and their projection ("": they are in degrees).
 
-    There are no such coordinates, (), if they only number cells. A file in m that names no projection is taken to have
+    The coordinates are () if those of the file only number cells. A file in m that names no projection is taken to have
     that of the grid.
     """
     in_degrees, in_metres = (along_y[-1], along_x[-1]), (along_y[0], along_x[0])
@@ -209,7 +209,7 @@ def direction_and_notes(
     """
     first, values = coordinates[0], checked_values(dataset, coordinates, dimension, context)
     cell_size = grid_axis.spacing
-    grid_positions = grid_axis.first + (np.arange(grid_axis.cells) + offset) * cell_size
+    grid_positions = grid_axis.first + (np.arange(grid_axis.n_cells) + offset) * cell_size
     name, units, is_degrees = first.name, first.attrs.get("units", ""), is_in_degrees(first)
 
     def raise_mismatch(what: str):
@@ -230,9 +230,9 @@ def direction_and_notes(
     if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
         raise_mismatch(f"lies {shift} cells off the centres, but this field needs {offset:g}")
     direction, cell_lines, *sides = DIRECTION_WORDS[axis]
-    words = [f"{name} runs {direction}, so the model reverses its {cell_lines}"] if is_reversed else []
+    notes = [f"{name} runs {direction}, so the model reverses its {cell_lines}"] if is_reversed else []
     if is_degrees:
-        return is_reversed, [*words, f"{name} is in degrees, so its steps are not compared with {cell_size:g} m"]
+        return is_reversed, [*notes, f"{name} is in degrees, so its steps are not compared with {cell_size:g} m"]
     is_dimensionless, size_of_unit = units in DIMENSIONLESS, conversion_factor(units, "m")
     if size_of_unit is None and not is_dimensionless:
         raise_mismatch('needs "m", "km" or degrees')
@@ -248,8 +248,8 @@ def direction_and_notes(
     if not counts_cells and abs(offset_in_cells) > MAX_OFFSET_CELLS:
         is_half_a_cell = abs(abs(offset_in_cells) - 0.5) < MAX_OFFSET_CELLS
         what = f"half a cell to the {sides[int(offset_in_cells > 0)]}" if is_half_a_cell else "origins may differ"
-        words.append(f"{name} runs {format_range(metres)}, the grid's points {format_range(grid_positions)}: {what}")
-    return is_reversed, words
+        notes.append(f"{name} runs {format_range(metres)}, the grid's points {format_range(grid_positions)}: {what}")
+    return is_reversed, notes
 
 
 def checked_values(dataset: CFDataset, coordinates, dimension: str, context: str) -> np.ndarray:

@@ -48,7 +48,7 @@ RASTER_POSITION_ATTRIBUTES = {"GeoTransform"}
 #: Words with which the lines of the header of an ASCII grid begin.
 ASCII_GRID_KEYS = {"ncols", "nrows", "xllcorner", "yllcorner", "xllcenter", "yllcenter", "cellsize", "dx", "dy"}
 ASCII_GRID_KEYS |= {"nodata_value"}
-#: Endings of the names of raster files: ESRI ASCII, GeoTIFF and other formats of GDAL.
+#: Endings of the names of raster files: Esri ASCII, GeoTIFF and other formats of GDAL.
 RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
 
 #: Metadata files of a Zarr group and of its arrays.
@@ -171,16 +171,16 @@ def identify_axis(name: str, attributes) -> str:
 
 
 @contextmanager
-def open_file(path: str, context: str = "", error: type[InputError] = InputError) -> Iterator[CFDataset]:
+def open_file(path: str, context: str = "", error_class: type[InputError] = InputError) -> Iterator[CFDataset]:
     """The open variables of a file or a store, for one thread at a time; messages begin with `context`."""
     is_folder = os.path.isdir(path)
     if not is_folder and not os.path.isfile(path):
-        raise error(f"{context}there is no file {path}")
+        raise error_class(f"{context}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in ZARR_GROUP_FILES):
-        raise error(f"{context}{path} is a folder, but not a Zarr store: it has neither zarr.json nor .zgroup")
+        raise error_class(f"{context}{path} is a folder, but not a Zarr store: it has neither zarr.json nor .zgroup")
     package = "zarr" if is_folder else "rioxarray" if path.lower().endswith(RASTER_ENDINGS) else ""
     if package and (line := missing_package_reason(path, package)):
-        raise error(f"{context}{line}")
+        raise error_class(f"{context}{line}")
     try:
         with NETCDF_LOCK:
             dataset, close = open_cached(path, file_stamp(path))
@@ -188,9 +188,11 @@ def open_file(path: str, context: str = "", error: type[InputError] = InputError
                 yield dataset
             finally:
                 close()
-    except UnreadableFileError as fault:
-        form = {"zarr": "Zarr", "rioxarray": "a raster"}.get(package, "NetCDF")
-        raise error(f"{context}{path} cannot be read as {form} ({describe_foreign_file(path) or fault})") from None
+    except UnreadableFileError as error:
+        format_name = {"zarr": "Zarr", "rioxarray": "a raster"}.get(package, "NetCDF")
+        raise error_class(
+            f"{context}{path} cannot be read as {format_name} ({describe_foreign_file(path) or error})"
+        ) from None
 
 
 def describe_foreign_file(path: str) -> str:
@@ -305,7 +307,8 @@ def complete_attributes(variable, has_default_fill: bool) -> None:
     """Add the attributes that xarray needs to decode all values correctly.
 
     Where a NetCDF file names no `_FillValue`, the default of NetCDF marks values that were not written
-    (`has_default_fill`). Packed integers of 32 bits and more become float64, as float32 would round them.
+    (`has_default_fill`). Packed integers of 32 bits and more, which float32 would round, and those with an integer as
+    factor or offset become float64.
     """
     import netCDF4
 

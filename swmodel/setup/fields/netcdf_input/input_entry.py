@@ -169,7 +169,7 @@ def tide_part_reader(
         raise InputError(
             f"{context}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY; other fields need one"
         )
-    cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", variable_pair
+    is_cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", variable_pair
     if first.dims != second.dims:
         raise InputError(
             f"{context} lie along {', '.join(map(str, first.dims))} and along {', '.join(map(str, second.dims))}"
@@ -190,9 +190,9 @@ def tide_part_reader(
                 f"{context}: a lag of {np.nanmax(lags):g} degrees is impossible; missing values need _FillValue"
             )
         if is_lag:
-            part = amplitude_or_real * (np.cos if cosine else np.sin)(np.radians(lag_or_imaginary))
+            part = amplitude_or_real * (np.cos if is_cosine else np.sin)(np.radians(lag_or_imaginary))
         else:
-            part = amplitude_or_real if cosine else -lag_or_imaginary
+            part = amplitude_or_real if is_cosine else -lag_or_imaginary
         is_land = (amplitude_or_real == 0) & ((lag_or_imaginary == 0) | is_lag)
         if is_land.any() and not is_land.all():
             zero_values = "the amplitude is" if is_lag else "both are"

@@ -51,7 +51,7 @@ def check_missing_values(values: np.ndarray, context: str, row: int = 0, column:
 
 
 def are_marks(values: np.ndarray, marks: tuple[float, ...] = MISSING_VALUE_MARKS) -> np.ndarray:
-    """Whether each value marks a missing one: it is a mark to which no other value is close, or > MAX_FIELD_VALUE."""
+    """Whether each value marks a missing one: it is a mark far from all other values, or beyond MAX_FIELD_VALUE."""
     marks_missing = np.abs(values) > MAX_FIELD_VALUE
     for mark in marks:
         equals_mark = np.abs(values - mark) <= EQUAL_TOLERANCE * abs(mark)

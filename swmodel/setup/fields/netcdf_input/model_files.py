@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 
-from ....ocean.terms.boundary_data import ARRAYS, CONSTITUENTS, LEVEL
+from ....ocean.terms.boundary_data import CONSTITUENTS, TIDE_ARRAYS, TIDE_LEVEL
 from .dataset import open_file
 from .errors import InputError, log_once
 
@@ -13,7 +13,9 @@ from .errors import InputError, log_once
 GRID_ATTRIBUTE = "swmodel_grid"
 
 #: The field whose harmonic constants give each array of the tide at open boundaries.
-HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("boundary_tide_") for array in ARRAYS}
+HARMONIC_FIELDS = {
+    array: "eta" if array == TIDE_LEVEL else array.removeprefix("boundary_tide_") for array in TIDE_ARRAYS
+}
 
 #: The dimension and coordinate of the constituents; in files of earlier versions an attribute lists their names.
 CONSTITUENT_DIMENSION, OLD_CONSTITUENTS_ATTRIBUTE = "constituent", "constituents"
@@ -60,11 +62,11 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
     for array, field in HARMONIC_FIELDS.items():
         entries = []
         for name in names:
-            start, end = (f"{field}_{name}", "") if old_names else (field, f"@{names_in_file.index(name)}")
-            pair = f"{start}_amplitude", f"{start}_phase"
-            entries.append(f"{path}:{','.join(pair)}{end}" if variable_names.issuperset(pair) else "")
+            prefix, suffix = (f"{field}_{name}", "") if old_names else (field, f"@{names_in_file.index(name)}")
+            pair = f"{prefix}_amplitude", f"{prefix}_phase"
+            entries.append(f"{path}:{','.join(pair)}{suffix}" if variable_names.issuperset(pair) else "")
         entries_by_array |= {array: tuple(entries)} if any(entries) else {}
-    if LEVEL not in entries_by_array:
+    if TIDE_LEVEL not in entries_by_array:
         raise InputError(
             f"{path} has no amplitude and phase of eta for any of {', '.join(CONSTITUENTS)}; the harmonics.nc of a run "
             "with output.harmonics has them"

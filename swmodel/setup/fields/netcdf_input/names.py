@@ -55,10 +55,12 @@ def candidate_names(dataset: CFDataset, standard_names: Iterable[str], names: It
     GDAL, 4. other variables with one of its standard names.
     """
     variables, wanted, lower_names = dataset.data.variables, {*standard_names} - {""}, {name.lower() for name in names}
-    standard = {str(name): str(one.attrs.get("standard_name", "")) for name, one in variables.items()}
-    fields = [name for name in standard if variables[name].ndim > 1 and is_numeric(variables[name])]
-    with_standard_name = [name for name in standard if standard[name] in wanted]
+    standard_name_of = {str(name): str(one.attrs.get("standard_name", "")) for name, one in variables.items()}
+    fields = [name for name in standard_name_of if variables[name].ndim > 1 and is_numeric(variables[name])]
+    with_standard_name = [name for name in standard_name_of if standard_name_of[name] in wanted]
     matches = [name for name in with_standard_name if variables[name].ndim > 1]
-    matches = matches or [name for name in fields if standard[name] in UNKNOWN_NAMES and name.lower() in lower_names]
+    matches = matches or [
+        name for name in fields if standard_name_of[name] in UNKNOWN_NAMES and name.lower() in lower_names
+    ]
     matches = matches or [name for name in fields if len(fields) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
     return matches or with_standard_name

@@ -13,7 +13,7 @@ import numpy as np
 from ....ocean.coordinates import Frame, frame_of
 from ....ocean.elements import array_of, index_of
 from ....ocean.table import EASTWARD_NAMES
-from ....ocean.terms.boundary_data import TRANSPORTS
+from ....ocean.terms.boundary_data import TIDE_TRANSPORTS
 from .axes import VariableAxes, axes_of_variable
 from .dataset import CFDataset, cf_dataset, is_numeric, open_file, read_values
 from .errors import InputError, log_once
@@ -48,10 +48,10 @@ PLAUSIBLE_RANGES = {
 }
 
 #: Fields that are never negative, and the smallest value, m s-1, that counts as 0 because packing rounds values.
-NON_NEGATIVE, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
+NON_NEGATIVE_FIELDS, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
 
 #: Fields of the atmosphere, which have values over land, too.
-WEATHER_FIELDS = ("wind_x", "wind_y", "u10", "v10", "air_pressure", *NON_NEGATIVE)
+WEATHER_FIELDS = ("wind_x", "wind_y", "u10", "v10", "air_pressure", *NON_NEGATIVE_FIELDS)
 
 #: Density of rain, kg m-3.
 FRESHWATER_DENSITY = 1000.0
@@ -121,7 +121,7 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     values = values.T if field.axes.is_transposed else values
     check_missing_values(values, field.context, rows.start, columns.start)
     values = field.factor * values
-    if field.model_variable.name in NON_NEGATIVE:
+    if field.model_variable.name in NON_NEGATIVE_FIELDS:
         values[(values < 0) & (values >= MIN_PACKED_ZERO)] = 0.0
     check_range(field, values, rows.start, columns.start)
     if field.model_variable.name in WEATHER_FIELDS and field.axes.regridder and np.isnan(values).any():
@@ -167,12 +167,12 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         if 0 in variable.shape:
             raise InputError(f"{context} has no records")
         if model_variable.name == "depth" and not entry.name.startswith("-") and "positive" not in variable.attrs:
-            check_that_depths_are_no_heights(variable, entry, context)
+            refuse_heights(variable, entry, context)
         axes = axes_of_variable(dataset, variable, model_variable, grid, context)
         other_dimensions = {str(name): size for name, size in variable.sizes.items() if name not in (axes.y, axes.x)}
         index = index_of(model_variable.name)
         fixed_index = choose_record(dataset, other_dimensions, entry.record, context, *index[:1])
-        is_transport = array_of(model_variable.name) in TRANSPORTS
+        is_transport = array_of(model_variable.name) in TIDE_TRANSPORTS
         factor = conversion_factor(variable.attrs.get("units", ""), "m s-1") if is_transport else None
         is_current = factor is not None
         if factor is None:
@@ -184,8 +184,8 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         yield GridVariable(values, *parts)
 
 
-def check_that_depths_are_no_heights(variable, entry: InputEntry, context: str) -> None:
-    """Refuse heights by their standard name; log how the values of a raster, which has none, are read."""
+def refuse_heights(variable, entry: InputEntry, context: str) -> None:
+    """Raise InputError if the standard name is one of heights; log that a raster, which has none, is read as depths."""
     negated = f"{entry.path}:-{variable.name}"
     standard_name = variable.attrs.get("standard_name", "")
     if standard_name in HEIGHT_STANDARD_NAMES:
@@ -194,8 +194,8 @@ def check_that_depths_are_no_heights(variable, entry: InputEntry, context: str) 
         log_once(f'{context} is read as depths, positive downward; if it has heights, write "{negated}"')
 
 
-def unit_factor(variable, model_variable, context: str, required: bool = True) -> float:
-    """The factor of a GridVariable, whose file must give units if they are `required`."""
+def unit_factor(variable, model_variable, context: str, needs_units: bool = True) -> float:
+    """The factor of a GridVariable. InputError: unknown units, or `needs_units` and the variable has none."""
     units, sign = variable.attrs.get("units", ""), 1.0
     if model_variable.is_positive_down and variable.attrs.get("positive", "").lower() == "up":
         log_once(f"{context} is positive upward, so its sign is changed")
@@ -207,7 +207,7 @@ def unit_factor(variable, model_variable, context: str, required: bool = True) -
     if factor is None and model_variable.standard_name in MASS_STANDARD_NAMES:
         mass_factor = conversion_factor(units, "kg m-2 s-1")
         factor = mass_factor and mass_factor / FRESHWATER_DENSITY
-    if factor is not None or not (units or required):
+    if factor is not None or not (units or needs_units):
         return sign * (factor or 1.0)
     raise InputError(f'{context} is in "{units}"; convert it to "{model_variable.units}"' if units else
                      f'{context} has no units; it needs "{model_variable.units}"')  # fmt: skip
@@ -216,7 +216,7 @@ def unit_factor(variable, model_variable, context: str, required: bool = True) -
 def variable_from_array(array, model_variable, grid, context: str) -> GridVariable:
     """The GridVariable of a DataArray, at the location and in the units of `model_variable`.
 
-    Units are compared only if it has any, because xarray's arithmetic drops them.
+    Its units are compared only if it has any, because xarray's arithmetic drops them.
     """
     dataset = dataset_of_array(array, context)
     variable = dataset.data[context]
@@ -226,7 +226,7 @@ def variable_from_array(array, model_variable, grid, context: str) -> GridVariab
     fixed_index = {str(name): 0 for name in variable.dims if name not in (axes.y, axes.x)}
     if several := [name for name in fixed_index if variable.sizes[name] != 1]:
         raise InputError(f"{context} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
-    factor = unit_factor(variable, model_variable, context, required=False) if model_variable.units else 1.0
+    factor = unit_factor(variable, model_variable, context, needs_units=False) if model_variable.units else 1.0
     is_eastward = variable.attrs.get("standard_name") in EASTWARD_NAMES.values()
     parts = fixed_index, axes, factor, grid, context, model_variable, False, is_eastward
     return GridVariable(partial(read_values, variable), *parts)

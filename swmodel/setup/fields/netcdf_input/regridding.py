@@ -35,9 +35,9 @@ MAX_FILL_STEPS = 2.0
 
 
 class Bracket(NamedTuple):
-    """For points of the grid, the indices of the two file positions around each, and its fraction of the way between.
+    """For points of the grid, the indices of the two file positions around each point, and how far it is between them.
 
-    Beyond the first and the last position the fraction is 0 or 1.
+    The fraction is 0 at the first position and 1 at the second; beyond the ends of the file it is 0 or 1.
     """
 
     first: np.ndarray
@@ -48,7 +48,7 @@ class Bracket(NamedTuple):
 class SortedCoordinate(NamedTuple):
     """Positions in a file along one axis: ascending `values` in a unit, and their indices in the file, `order`.
 
-    `name`: lon or lat, in degrees, x or y, in m. Longitudes repeat after a full circle.
+    `name`: lon or lat (in degrees), or x or y (in m). Longitudes repeat after a full circle.
     """
 
     values: np.ndarray
@@ -65,34 +65,34 @@ class SortedCoordinate(NamedTuple):
         return "m" if self.name in ("x", "y") else "degrees"
 
     def locate(self, positions: np.ndarray) -> tuple[Bracket, np.ndarray]:
-        """The Bracket of positions, and whether the values cover each, up to half a step beyond both ends.
+        """The Bracket of positions among `values`, and whether these cover each, up to half a step beyond both ends.
 
         On a circle the last value is a neighbour of the first if they are at most a step and a half apart.
         """
-        values, count, step = self.values, len(self.values), np.diff(self.values).max()
+        values, n_values, step = self.values, len(self.values), np.diff(self.values).max()
         if self.is_longitude:
             circles = np.floor((positions - values[0] + SNAP_STEPS * step) / FULL_CIRCLE_DEGREES)
-            # This is exact, so that bits are the same for longitudes from 0 to 360 and from -180 to 180.
+            # This is exact for multiples of 2^-n degrees, whose bits are thus the same in all conventions of longitude.
             positions = positions - circles * FULL_CIRCLE_DEGREES
             is_full_circle = values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * step
             if is_full_circle:
                 values = np.append(values, values[0] + FULL_CIRCLE_DEGREES)
             else:
                 positions = np.where(positions > values[-1] + 0.5 * step, positions - FULL_CIRCLE_DEGREES, positions)
-        covered = (positions >= values[0] - (0.5 + SNAP_STEPS) * step) & (
+        is_covered = (positions >= values[0] - (0.5 + SNAP_STEPS) * step) & (
             positions <= values[-1] + (0.5 + SNAP_STEPS) * step
         )
         first = np.clip(np.searchsorted(values, positions, side="right") - 1, 0, len(values) - 2)
         fraction = np.clip((positions - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
         nearest = np.rint(fraction)
         fraction = np.where(np.abs(fraction - nearest) < SNAP_STEPS, nearest, fraction)
-        return Bracket(first % count, (first + 1) % count, fraction), covered
+        return Bracket(first % n_values, (first + 1) % n_values, fraction), is_covered
 
     def find_bracket(self, positions: np.ndarray) -> Bracket:
         """The Bracket of positions, with indices in the file."""
-        bracket, covered = self.locate(positions)
-        if not covered.all():
-            first_outside = positions[~covered].flat[0]
+        bracket, is_covered = self.locate(positions)
+        if not is_covered.all():
+            first_outside = positions[~is_covered].flat[0]
             raise InputError(
                 f"{self.context} runs from {self.values.min():.10g} to {self.values.max():.10g} {self.unit} and does "
                 f"not cover the grid, which needs {self.name} = {first_outside:.10g} {self.unit}"
@@ -110,9 +110,9 @@ class SortedCoordinate(NamedTuple):
 
     def indices_within(self, positions: np.ndarray, distance: float) -> np.ndarray:
         """Indices [neighbours, positions] of the values within `distance` of positions, and one more on each side."""
-        count, n_neighbours = len(self.values), int(np.ceil(distance / np.diff(self.values).min())) + 1
-        numbers = self.locate(positions)[0].first + np.arange(-n_neighbours, n_neighbours + 1)[: 2 * count + 1, None]
-        return numbers % count if self.is_longitude else np.clip(numbers, 0, count - 1)
+        n_values, n_neighbours = len(self.values), int(np.ceil(distance / np.diff(self.values).min())) + 1
+        numbers = self.locate(positions)[0].first + np.arange(-n_neighbours, n_neighbours + 1)[: 2 * n_values + 1, None]
+        return numbers % n_values if self.is_longitude else np.clip(numbers, 0, n_values - 1)
 
 
 class Regridder(NamedTuple):
@@ -222,9 +222,9 @@ def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarra
             is_used = np.isfinite(values) & (weights > 0)
             total = total + np.where(is_used, weights * values, 0.0)
             weight = weight + np.where(is_used, weights, 0.0)
-    enough = weight >= 0.5
-    values_on_grid = np.where(enough, total / np.where(enough, weight, 1.0), np.nan)
-    if fill is not None and (missing := fill & ~enough).any():
+    has_value = weight >= 0.5
+    values_on_grid = np.where(has_value, total / np.where(has_value, weight, 1.0), np.nan)
+    if fill is not None and (missing := fill & ~has_value).any():
         values_on_grid[missing] = nearest_values(read, regridder, rows, columns, missing)[0]
     return values_on_grid
 

@@ -156,10 +156,10 @@ def records_of_array(array, time, context: str, years: int | None) -> VariableRe
     assert dimension_and_times is not None  # `python_fields` makes records only of an array with several in time
     dimension, times = dimension_and_times
 
-    def record(number: int, model_variable, grid):
+    def open_record(number: int, model_variable, grid):
         return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))
 
-    fields = [partial(record, number) for number in range(times.count)]
+    fields = [partial(open_record, number) for number in range(times.count)]
     records = join_records(context, [(*seconds_and_dates(times, time, context, years is not None), fields, "")])
     return records if years is None else repeat_every_year(records, time, years)
 

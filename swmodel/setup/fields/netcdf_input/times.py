@@ -12,7 +12,7 @@ from .dataset import CFDataset, is_numeric, read_values, translate_read_errors
 from .errors import InputError
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-#: Units of time since a date, 2020-03-01 or 01-MAR-2020. The time zone is an offset from UTC, and UTC by default.
+#: Units of time since a date, 2020-03-01 or 01-MAR-2020. The time zone is an offset from UTC; without one, it is UTC.
 TIME_UNITS_PATTERN = re.compile(
     r"(?P<unit>\w+)\s+since\s+"
     r"(?:(?P<year>[-+]?\d{1,6})-(?P<month>\d\d?)-(?P<day>\d\d?)"
