@@ -114,7 +114,7 @@ def harmonic(state, grid, t, constant):
 
 
 def biharmonic(state, grid, t, constant):
-    """- L(nu4 L(u)), nu4 = constant dx⁴ STRAIN_SCALE."""
+    """- L(nu4 L(u)) with the Laplacian L, nu4 = constant dx⁴ STRAIN_SCALE."""
     nu4 = constant * (grid.dx.centre**4 * STRAIN_SCALE)
     return {
         "u": -op.diffusion_u(nu4 * op.diffusion_u(state.u, 1.0, grid), 1.0, grid),

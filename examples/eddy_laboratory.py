@@ -5,7 +5,8 @@
     python examples/eddy_laboratory.py --tiny      # takes some seconds, as a test
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
-Each closure runs from five initial states with cells of 25 and of 12.5 km, and a few run from two with 6.25 km.
+Each closure runs from five initial states with cells of 25 and of 12.5 km (`learned` only with 25 km), and a few run
+from two with 6.25 km.
 The mean interface, the energy of eddies and the spectrum of kinetic energy, averaged over the years after the spin-up,
 are compared with those of the truth. `learned` is the network of examples/closure.py. It is trained here, through runs
 of the coarse sea on several ranks, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
@@ -189,7 +190,7 @@ CLOSURES: dict[str, dict] = {
 }
 #: The closures that also run on the finest of the coarse grids.
 FINEST_GRID_CLOSURES = ("biharmonic", "weno5")
-#: The height of the small initial wave of each member.
+#: The height of the small initial wave of each member, m.
 PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
 
 

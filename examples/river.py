@@ -2,9 +2,10 @@
 
     python examples/river.py [PICTURE]
 
-The river is a linear reservoir: rain fills its catchment, dS/dt = P A - S/k, and S/k runs out. The bay is this model,
-configured by river.toml, behind the interface. Every ten minutes the water that has run out is added to the thickness
-of three cells at the mouth. A tracer is the fraction of river water; in these cells it becomes that of the mixture.
+The river is a linear reservoir. Rain P on the area A of its catchment fills it, and its water S runs out with the
+residence time k: dS/dt = P A - S/k. The bay is this model, configured by river.toml, behind the interface. Every ten
+minutes the water that has run out is added to the thickness of three cells at the mouth. A tracer is the fraction of
+river water; in these cells it becomes that of the mixture.
 """
 
 import sys

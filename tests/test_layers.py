@@ -35,7 +35,7 @@ IMPORTERS_OF_LIBRARY = {
     "cmocean": "plotting",
     "bmipy": "bmi",
 }
-#: Everything that the NumPy reference imports from other packages, whose dynamics it tests.
+#: All that the NumPy reference imports from other packages: little, because it tests their dynamics independently.
 SHARED_WITH_REFERENCE = (
     "errors.UsageError ocean.barrier_faces.crest_heights ocean.barrier_faces.barrier_mask "
     "ocean.constituents.constituents_at ocean.coordinates.points ocean.state.Carry ocean.state.State "

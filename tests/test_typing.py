@@ -11,7 +11,7 @@ import swmodel
 
 pytestmark = pytest.mark.night
 
-TUTORIAL_CODE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
+EXAMPLE_CODE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
 
 ANNOTATED_CODE = """
 from typing import Any, assert_type
@@ -53,7 +53,7 @@ MISTAKES = {
 @pytest.mark.fault("a type error in a user's program")
 def test_mypy_accepts_correct_programs_and_finds_mistakes(tmp_path):
     public_names = "\n".join(["import swmodel", *(f"swmodel.{name}" for name in swmodel.__all__)])
-    programs = {"tutorial.py": TUTORIAL_CODE, "annotated.py": ANNOTATED_CODE, "public_names.py": public_names}
+    programs = {"example.py": EXAMPLE_CODE, "annotated.py": ANNOTATED_CODE, "public_names.py": public_names}
     programs["mistakes.py"] = "\n".join(["import swmodel", *MISTAKES])
     for name, text in programs.items():
         (tmp_path / name).write_text(text)

@@ -1,7 +1,7 @@
 """Damage the files of a run, and check what every command does with them.
 
 Each seed chooses files of a stopped run and the damage. Then `info`, `info --verify`, `plot` and `resume` must end with
-a documented exit code and a reason; if the code is 0, their numbers must be those of the undisturbed run.
+a documented exit code and a reason; if the code is 0, their numbers must be those that they have without the damage.
 
 `python tools/damage.py --seeds 500` (`make damage`) tries 500 seeds in another process, which may crash or hang.
 """
@@ -69,7 +69,7 @@ def truncate(content, rng):
 
 
 def overwrite_end(content, rng):
-    """Replace everything after the first 0, 8, 100 or all bytes with random bytes."""
+    """Replace everything after the first 0, 8, 100 or all bytes with up to 10 000 random bytes."""
     content[rng.choice([0, 8, 100, len(content)]) :] = rng.randbytes(rng.choice([0, 1, 1000, 10_000]))
 
 

@@ -19,7 +19,7 @@ from swmodel.cases.global_m2 import POLE, RELIEF_FILE
 from swmodel.files.relief import GridRequest, make_grid
 
 
-def depths(folder) -> np.ndarray:
+def make_depths(folder) -> np.ndarray:
     """The depths of the grid [ny, nx], m, rounded to whole numbers."""
     path = Path(folder) / "earth.nc"
     make_grid(path, GridRequest(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=POLE))
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     parser.add_argument("--write", action="store_true", help=f"replace {RELIEF_FILE}")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        depth = depths(folder)
+        depth = make_depths(folder)
     with np.load(RELIEF_FILE) as file:
         n_changed = depth.size if file["depth"].shape != depth.shape else int((file["depth"] != depth).sum())
     action = "replaced" if args.write else "--write replaces it"

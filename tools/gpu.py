@@ -46,7 +46,7 @@ def compute_row(executor: str, row: str) -> dict[str, np.ndarray]:
 
 
 def compute_rows(executor: str, rows: list[str], folder: Path, seconds: float) -> None:
-    """Write FOLDER/EXECUTOR/ROW.npz for each row, until no more rows start after some seconds."""
+    """Write FOLDER/EXECUTOR/ROW.npz for each row; after `seconds` no further row starts."""
     import jax
 
     jax.config.update("jax_enable_x64", True)

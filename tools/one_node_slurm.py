@@ -132,13 +132,13 @@ class OneNodeSlurm:
                 preexec_fn=end_with_parent,
             )
 
-    def kill_daemon(self):
+    def kill_slurmd(self):
         """Kill slurmd: jobs continue, but Slurm receives no news of them."""
         self.daemons["slurmd"].kill()
         self.daemons["slurmd"].wait()
 
     def crash_node(self):
-        """Kill all processes of the node, slurmstepd first, because it would report how the others end."""
+        """Kill the processes of the node except the controller's, slurmstepd first, which would report how they end."""
         names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
         controller = "munged", "slurmctld", "slurmscriptd"  # in a real cluster they are on another machine
         for pid in sorted(
@@ -192,7 +192,7 @@ class OneNodeSlurm:
         return list(self.environment_of_processes())
 
     def environment_of_processes(self) -> dict[int, bytes]:
-        """{process id: environment} of these processes."""
+        """{process id: environment} of the processes with this Slurm in their environment."""
         variable = f"SLURM_CONF={self.folder}/slurm.conf".encode()
         pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         return {pid: environ for pid, environ in read_proc("environ", pids).items() if variable in environ.split(b"\0")}

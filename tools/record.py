@@ -28,8 +28,8 @@ GYRE = "double_gyre -s grid.nx=25 -s grid.ny=41 -s grid.dx=40e3 -s grid.dy=40e3"
 BOX = "-s grid.nx=24 -s grid.ny=20"
 TIDES = "-s time.start=2012-03-01 -s tide.constituents=M2,K1 -s physics.self_attraction=0.1"
 
-#: A configuration with every term, a station and a section; in RUNS {all} is its file.
-EVERY_TERM_CONFIG = """
+#: A configuration with many terms, a station and a section; in RUNS {many} is its file.
+MANY_TERMS_CONFIG = """
 case.name = "rest"
 grid = {nx = 24, ny = 20, dx = 1e4, dy = 1e4}
 physics = {linear_drag = 1e-6, quadratic_drag = 1e-3, manning = 0.02, viscosity = 50, biharmonic_viscosity = 1e9}
@@ -83,8 +83,8 @@ RUNS = {
         f"run {GYRE} --steps 30 -s output.means=eta,u -s output.maxima=eta,speed -s output.arrival=1e-3"
     ],
     "stommel_reference": ["run stommel -s grid.nx=20 -s grid.ny=22 --steps 30 --executor reference"],
-    "every_term": ["run {all} --steps 50 --nproc 2"],
-    "every_term_reference": ["run {all} --steps 30 --executor reference"],
+    "many_terms": ["run {many} --steps 50 --nproc 2"],
+    "many_terms_reference": ["run {many} --steps 30 --executor reference"],
     "seamount": [f"run seamount {BOX} --steps 20"],
     "equatorial": [f"run equatorial {BOX} --steps 20"],
     "sphere": ["run galewsky -s grid.nx=48 -s grid.ny=24 --steps 20 --nproc 2"],
@@ -109,8 +109,8 @@ RUNS = {
 
 def run_swmodel(line: str, folder: Path) -> None:
     """Run a swmodel command; if it fails, this program exits with the errors that it printed."""
-    names = {"out": folder, "grid": folder.parent / "grid.nc", "all": folder.parent / "all.toml"}
-    names["all"].write_text(EVERY_TERM_CONFIG)
+    names = {"out": folder, "grid": folder.parent / "grid.nc", "many": folder.parent / "many.toml"}
+    names["many"].write_text(MANY_TERMS_CONFIG)
     words = [word.format(**names) for word in line.split()]
     if words[0] in ("run", "ensemble", "sensitivity"):
         words += ["--output", str(folder), "--force"]

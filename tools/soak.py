@@ -82,30 +82,32 @@ def newest_restart_step(run) -> int:
     return max(map(step_of, list_restart_files(run)), default=0)
 
 
-def format_options(store: str) -> list[str]:
-    return ["-s", f"output.format={store}", "-s", f"restart.format={store}"]
+def format_options(file_format: str) -> list[str]:
+    return ["-s", f"output.format={file_format}", "-s", f"restart.format={file_format}"]
 
 
-def start_command(store: str, ranks: str, *options: str) -> list[str]:
-    return [*RUN_COMMAND, *RECORD_OPTIONS, *format_options(store), "--nproc", ranks, "--quiet", *options]
+def start_command(file_format: str, ranks: str, *options: str) -> list[str]:
+    return [*RUN_COMMAND, *RECORD_OPTIONS, *format_options(file_format), "--nproc", ranks, "--quiet", *options]
 
 
 def resume_command(ranks: str) -> list[str]:
     return ["resume", "run", "--nproc", ranks, "--quiet"]
 
 
-def interrupt_once(folder, rng: random.Random, store: str = "netcdf", interruption: str = "") -> str:
+def interrupt_once(folder, rng: random.Random, file_format: str = "netcdf", interruption: str = "") -> str:
     """Start or resume the run in `folder`/run, and interrupt it, at random if `interruption` is ""; returns a message.
 
     Raises:
-        AssertionError: the run did not end, left processes behind, or had an unexpected exit code.
+        AssertionError: the run ended by itself, wrote no restart file, left processes behind, printed a traceback, or
+            had an unexpected exit code.
+        subprocess.TimeoutExpired: the run did not end.
     """
     run = folder / "run"
     start_step = newest_restart_step(run)
     command = start_command(
-        store, RANKS_OF_FORMAT[store][0], *RESTART_OPTIONS, "-o", "run", "--days", "10000", "--force"
+        file_format, RANKS_OF_FORMAT[file_format][0], *RESTART_OPTIONS, "-o", "run", "--days", "10000", "--force"
     )
-    command = resume_command(rng.choice(RANKS_OF_FORMAT[store])) if start_step else command
+    command = resume_command(rng.choice(RANKS_OF_FORMAT[file_format])) if start_step else command
     name = interruption or rng.choice(list(INTERRUPTIONS))
     at_any_moment = not interruption and rng.random() < FRACTION_AT_ANY_MOMENT and start_step > 0
     interrupt, expected_codes = INTERRUPTIONS[name]
@@ -140,19 +142,20 @@ def read_text(file):
     return file.read()
 
 
-def soak(folder, interruptions, seed: int, log=print, store: str = "netcdf") -> int:
+def soak(folder, interruptions, seed: int, log=print, file_format: str = "netcdf") -> int:
     """Interrupt a run in `folder`, then compare it with an undisturbed run; returns its number of steps.
 
-    `interruptions` are those of the cycles (see `interrupt_once`); `store` is the format of output and restart files.
+    `interruptions` are those of the cycles (see `interrupt_once`); `file_format` is that of output and restart files.
 
     Raises:
-        AssertionError: something differs, or a cycle did not end as expected.
+        AssertionError: something differs.
+        AssertionError, subprocess.TimeoutExpired: see `interrupt_once`.
     """
     rng = random.Random(seed)
     for number, interruption in enumerate(interruptions, 1):
-        log(f"{number}/{len(interruptions)} {interrupt_once(folder, rng, store, interruption)}")
+        log(f"{number}/{len(interruptions)} {interrupt_once(folder, rng, file_format, interruption)}")
     steps = newest_restart_step(folder / "run") + RESTART_STEPS // 2 + 1
-    for command in (resume_command("2"), start_command(store, "1", "-o", "undisturbed")):
+    for command in (resume_command("2"), start_command(file_format, "1", "-o", "undisturbed")):
         process = run_swmodel(folder, *command, "--steps", steps)
         assert process.returncode == 0, process.stderr
     assert_same_run(folder / "run", folder / "undisturbed", steps)

@@ -31,7 +31,7 @@ KIND_LABELS = {
 ERROR_LABELS = {
     estimate: f"error of {{}} of the run from the {KIND_LABELS[estimate]}" for estimate in ("background", "analysis")
 }
-ERROR_LABELS["spread"] = "spread of {} of the members"
+MEMBERS_ERROR_LABELS = {"analysis": "error of {} of the members' mean", "spread": "spread of {} of the members"}
 
 ITERATION_LABELS = {
     "cost": "cost",
@@ -42,7 +42,7 @@ ITERATION_LABELS = {
 }
 
 CYCLE_LABELS = {
-    "day": "time of the analysis, days since the start of the window",
+    "day": "time of the analysis since the start of the window",
     "observations": "number of observations",
     "background": "rms of departures from the members' mean divided by observation errors, before the analysis",
     "expected": "that rms as expected from the members' spread and the observation errors",
@@ -58,7 +58,7 @@ def write_analysis(
     Args:
         analysis: {control: analysed values}, fields on this process's block.
         departures: {"background" or "analysis": observation minus that estimate, [n], m or m s-1}.
-        results: the contents of assimilation.json.
+        results: numbers for assimilation.json, from `assimilate.finish_4dvar` or `cycles.run_letkf`.
         impact: an `impact.ObservationImpact`, if known.
         spread: {control: standard deviation over the members}; only with letkf.
     """
@@ -153,7 +153,8 @@ def define_rows(dataset, dimension: str, rows: list, labels: dict) -> None:
         return
     dataset.createDimension(dimension, len(rows))
     for name, long_name in labels.items():
-        values, attributes = [row[name] for row in rows], {"long_name": long_name, "units": "1"}
+        values, units = [row[name] for row in rows], "days" if name == "day" else "1"
+        attributes = {"long_name": long_name, "units": units}
         define_variable(dataset, f"{dimension}_{name}", (dimension,), attributes, values)
 
 
@@ -165,8 +166,9 @@ def define_forecast_errors(dataset, forecast: dict, physics) -> None:
     define_variable(dataset, "error_time", ("error_time",), attributes, forecast["days"])
     names = {"eta": variable_in_run("eta", physics).long_name, "current": "current"}
     for name, units in FORECAST_UNITS.items():
+        labels = ERROR_LABELS | (MEMBERS_ERROR_LABELS if "spread" in forecast[name] else {})
         for estimate, errors in forecast[name].items():
             for region, values in errors.items():
-                words = f"rms {ERROR_LABELS[estimate]}, {region}".format(names[name])
+                words = f"rms {labels[estimate]}, {region}".format(names[name])
                 attributes, variable = {"long_name": words, "units": units}, f"{name}_error_{estimate}_{region}"
                 define_variable(dataset, variable, ("error_time",), attributes, values, fill_value=FILL_VALUE)

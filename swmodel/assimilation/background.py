@@ -55,7 +55,7 @@ class Smoothing(NamedTuple):
     """Parameters that set the accuracy of correlations by diffusion."""
 
     order: int = 10  # p of `diffusion`, with which correlations are nearly Gaussian
-    tolerance: float = 1e-5  # largest error of the smoothing, in the operator norm
+    tolerance: float = 1e-5  # half the largest error of the smoothing, in the operator norm
     samples: int = 256  # fields of white noise for the normalisation near land
 
 
@@ -78,7 +78,7 @@ class BackgroundErrors:
         roots: {name: symmetric root of the correlation in time, [n, n]} of the fields with n records.
         balance: the operator that adds currents in balance with eta to u and v, or None.
         scale: sigma N of all layers, [layers, ny, nx]; zero on land and closed faces. The layers are the fields, or
-            their records.
+            their records. None without fields.
         coefficients, conductances: the Chebyshev coefficients and Conductances of the layers, for `diffusion.smooth`;
             None without fields or with `filters`.
         filters: the smoothing by spectrum that replaces diffusion, or None.
@@ -176,7 +176,8 @@ def make_background_errors(
 
     `balanced`: whether errors of eta include currents in geostrophic balance with them.
 
-    UsageError: correlations are by spectrum, but there is land, or more blocks than lines of a Fourier transform.
+    UsageError: correlations are by spectrum, but the grid is on a sphere, or there are land, open boundaries or more
+    blocks than lines of a Fourier transform.
     """
     config, transport = domain.config, domain.transport
     block, dtype = transport.block, config.run.dtype

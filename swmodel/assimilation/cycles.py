@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 def run_letkf(config: Config, experiment, directory, options, command_line, monitor) -> dict:
     """Run LETKF and write analysis.nc; returns the numbers for assimilation.json. All processes call this together.
 
-    The maps of first guess, analysis and truth are valid at the last analysis, at the end of the window. Errors over
-    time are those of the members' mean, in the window and in the forecast.
+    The maps of first guess, analysis and truth are valid at the last analysis, at the end of the window. The first
+    guess there is the members' mean before this analysis. In a twin experiment, errors over time are those of a run
+    from the first guess at the start, and of the members' mean, in the window and in the forecast.
     """
     monitor.round_name, observations = "cycle", experiment.observations
     run, block = FilterRun(config, experiment, monitor, directory), experiment.problem.block

@@ -6,7 +6,8 @@ With A = -div(m grad), where m is 1 between two wet cells and 0 elsewhere (a Neu
 
 is a correlation operator of order p. The factors N make its diagonal 1 (`variance`). docs/assimilation.md gives its
 correlation function c(r) and the length l, with l² = -1/c''(0) = (2p - 4) L². F is computed as a Chebyshev series in A
-with a fixed number of terms. By Gershgorin's theorem the spectrum of A lies in [0, 4/dx² + 4/dy²], so
+with a fixed number of terms. By Gershgorin's theorem the spectrum of A lies in [0, 4/dx² + 4/dy²], on a sphere with the
+smallest dx, so
 
     F = sum_k c_k T_k(2 A / (4/dx² + 4/dy²) - 1).
 

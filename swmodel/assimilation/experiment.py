@@ -40,7 +40,7 @@ class TwinStates(NamedTuple):
 
 
 def spin_up(config: Config, tick: Callable[[], None] = lambda: None) -> TwinStates:
-    """The truth, `spinup` days after the start of the case, and the first guess, the state `lead` days earlier.
+    """The truth, `spinup` days after the start of the case, and the first guess, `lead` days earlier or at the start.
 
     All processes call this together. tick(), which may raise, is called before each piece of `steps_per_piece` steps.
     NumericalError: the run blew up.
@@ -102,8 +102,9 @@ def prepare_experiment(
 ) -> Experiment:
     """The experiment of a configuration; all processes call this together.
 
-    A twin experiment reads its states at the start of the window from the folder, or computes them and writes them
-    there. It does the same with observations, unless the configuration names a file of them.
+    A twin experiment whose states are spun up (`is_spun_up_twin`) reads them from the folder, or computes them and
+    writes them there. Any twin experiment does the same with observations, unless the configuration names a file of
+    them. UsageError: a file in the folder is from another assimilation.
 
     Args:
         memory: see `Problem`.

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from ..parallel.environment import n_cores_per_process
 from .localisation import NearbyObservations
 
-#: Largest number of elements of the arrays A [points, p, N] of a batch; only a batch of one point may exceed it.
+#: Largest number of elements of the matrices A of all points of a batch; only a batch of one point may exceed it.
 MAX_BATCH_ELEMENTS = 2**19
 
 

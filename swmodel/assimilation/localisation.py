@@ -13,7 +13,7 @@ from ..ocean.rotated_pole import unit_vectors
 def taper(distance, radius: float) -> np.ndarray:
     """The correlation of Gaspari and Cohn (1999), eq. (4.10) with c = radius / 2: 1 at 0, exactly 0 from `radius` on.
 
-    It is positive definite and close to exp(-r²/(2 l²)), l = 0.27 radius.
+    It is positive definite and, at a distance r, close to exp(-r²/(2 l²)) with l = 0.27 radius.
 
     Reference: Gaspari, G. and S. E. Cohn (1999), Construction of correlation functions in two and three dimensions, Q.
     J. R. Meteorol. Soc. 125, 723-757.

@@ -69,7 +69,7 @@ def position_names(grid) -> dict[str, str]:
 
 
 def load_columns(path, config: Config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """The variables of an observation file in SI units, and the problems found in the file.
+    """The variables of an observation file in SI units and degrees, and the problems found in the file.
 
     Returns:
         {name: float64 values [obs], masked where missing} of the usable variables, where x and y are positions along
@@ -90,8 +90,8 @@ def load_columns(path, config: Config) -> tuple[dict[str, np.ma.MaskedArray], np
 def dataset_of_table(path):
     """The Dataset of a text table, in which `time` is a date in UTC, and an empty cell is a missing value.
 
-    The name of a column may be followed by its units, as in "eta (m)". UsageError: two columns have the same name, or a
-    cell cannot be read; the message names the row. FilesError: the file cannot be read.
+    The name of a column may be followed by its units, as in "eta (m)". UsageError: two columns have the same name, the
+    times have another zone than UTC, or a line or a cell cannot be read. FilesError: the file cannot be read.
     """
     import xarray
 
@@ -119,7 +119,7 @@ def dataset_of_table(path):
 
 
 def parse_cell(parse, file_and_line: str, cell: str):
-    """The value that `parse` reads from a cell. UsageError: it reads none; the message names the row, "file:line"."""
+    """The value that `parse` reads from a cell. UsageError: it reads none; the message begins with `file_and_line`."""
     try:
         return parse(cell)
     except ValueError as error:
@@ -158,7 +158,7 @@ def columns_of_dataset(data, path, config: Config) -> tuple[dict[str, np.ma.Mask
 
 
 def read_column(data, name: str, dims: tuple, config: Config) -> np.ma.MaskedArray:
-    """The values of a variable in SI units, float64 [obs], masked where missing.
+    """The values of a variable in SI units or degrees, float64 [obs], masked where missing.
 
     UnusableVariable: it is absent, has other dimensions than `dims`, or its values or units cannot be used.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Observations(NamedTuple):
-    """Arrays [n], one entry per datum. Data of one time, position and platform are adjacent, in the order eta, u, v."""
+    """Arrays [n], one entry per datum. Data from one row of a file are adjacent, in the order eta, u, v."""
 
     quantity: np.ndarray  # index of the quantity in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
@@ -179,7 +179,7 @@ def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, 
 
 
 def fault_messages(
-    template: str, is_bad: np.ndarray, is_checked: np.ndarray, describe=lambda i: "missing"
+    template: str, is_bad: np.ndarray, is_checked: np.ndarray, describe=lambda i: "no finite number"
 ) -> Iterator[str]:
     """One message with the number of bad rows of the file and the first of them; none if all are good."""
     if is_bad.any():

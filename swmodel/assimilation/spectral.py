@@ -5,8 +5,8 @@ F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that 
     c(r) = exp(-r² / (2 L²)),
 
 plus its mirror images beyond walls: with the same sign if the field's points lie next to the wall, with the opposite
-sign if they lie on it.
-F is linear and its own transpose, because its waves are orthogonal. Smoothed white noise has the variance
+sign if they lie on it. F is linear and its own transpose, because its waves are orthogonal. Smoothed white noise has
+the variance
 
     diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class SpectralFilters(NamedTuple):
-    """F for several fields, described by (location, L in m); `grid` is the section [grid] of the configuration."""
+    """F for several fields, each with its location and its L in m; `grid`: the section [grid] of the configuration."""
 
-    fields: tuple[tuple[str, float], ...]
+    locations_and_lengths: tuple[tuple[str, float], ...]
     grid: GridOptions
 
     def smooth(self, fields, transport: Transport):
@@ -42,7 +42,7 @@ class SpectralFilters(NamedTuple):
         return jnp.stack(
             [
                 self._smooth_field(field, location, length, transport)
-                for field, (location, length) in zip(fields, self.fields, strict=True)
+                for field, (location, length) in zip(fields, self.locations_and_lengths, strict=True)
             ]
         )
 

@@ -43,7 +43,7 @@ class LayerKind(NamedTuple):
 
 
 def box_axis(config: Config, location: str, axis: int) -> tuple[int, bool]:
-    """The number of open points of a field along an axis of a box, and whether the axis is periodic."""
+    """The number of open points of a field along an axis of a box (0: y, 1: x), and whether the axis is periodic."""
     is_periodic = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
     return length - (location == "vu"[axis] and not is_periodic), is_periodic

@@ -1,7 +1,7 @@
 """The share of the machine's memory bandwidth that the native step of a configuration should reach.
 
 A step takes the longer of two times: the time to move its bytes, at the bandwidth of a triad, and the time to compute,
-measured by steps on a grid that fits in the cache of one core.
+measured by steps of one core on a grid that fits in its cache and divided by the number of cores.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
     T(p) = K(n) + 4 (e(b) + NETWORK_LATENCY_SECONDS),    n = N/p,    b = 3 sqrt(n) numbers
     S(p) = log2(p) (e(0) + NETWORK_LATENCY_SECONDS)
 
-K(n) is the time of a step of n cells without messages while all cores compute. A square block sends four messages of b
-numbers, one after the other. e(b) is the time of one message: a line fitted to the exchanges of the fewest processes,
-but never less than the shortest time measured. S(p) is the time of a sum over all processes, as in the health check.
+N is the number of cells of the grid. K(n) is the time of a step of n cells without messages while all cores compute. A
+square block sends four messages of b numbers, one after the other. e(b) is the time of one message: a line fitted to
+the exchanges of the fewest processes, but never less than the shortest time measured. S(p) is the time of a sum over
+all processes, as in the health check.
 """
 
 from __future__ import annotations

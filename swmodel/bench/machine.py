@@ -24,7 +24,10 @@ BUSY_COLUMNS = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
-    """CPU, cores, memory, versions, GPU driver, git revision, ... as JSON values. It imports neither JAX nor MPI."""
+    """CPU, cores, caches, memory, system, versions, git revision and environment variables, as JSON values.
+
+    This function imports neither JAX nor MPI.
+    """
     return {
         "cpu": cpu_model(),
         "cores": n_cores(),

@@ -29,7 +29,10 @@ USABLE_MEMORY_FRACTION = 0.9
 
 
 def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors `names` without repetition; "all" stands for all, and "auto" or no name for the fastest."""
+    """The executors `names` without repetition; "all" stands for all, and "auto" or no name for the fastest.
+
+    UsageError: a name is not that of an executor.
+    """
     all_names = typing.get_args(RunOptions.model_fields["executor"].annotation)
     available = tuple(name for name in all_names if name != "auto")
     for name in names:
@@ -106,7 +109,8 @@ def bytes_needed(row: BenchRow) -> int:
     """Estimated peak memory of all processes of a row together, bytes: that of the run, or of its check if larger."""
     n_arrays = ARRAYS_IN_MEMORY.get(row.measure) or ARRAYS_IN_MEMORY.get(row.executor, ARRAYS_IN_MEMORY["xla"])
     check_arrays = 0 if row.measure in ("halo", "fft", "output") else ARRAYS_IN_MEMORY["reference"]
-    array_bytes = row.nx * row.ny * np.dtype(row.dtype).itemsize
+    n_grids = row.members if row.members and row.advance != "runs" else 1
+    array_bytes = n_grids * row.nx * row.ny * np.dtype(row.dtype).itemsize
     return max(array_bytes * n_arrays + row.nproc * PROCESS_BYTES, array_bytes * check_arrays + PROCESS_BYTES)
 
 

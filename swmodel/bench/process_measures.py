@@ -55,8 +55,8 @@ def measure_steps(
     """Time some steps after a warm-up; `time_of_steps(n)` advances n steps and returns the time of the slowest process.
 
     The warm-up lasts until a call takes `min_warmup_seconds` or a quarter of `row.seconds`, so that the fixed cost of a
-    call matters little. The number of steps is that of an earlier sample, or else fills `row.seconds` with at least two
-    and at most `row.steps` steps.
+    call matters little, or until a call has `row.steps` steps. The number of steps is that of an earlier sample, or
+    else fills `row.seconds` with at least two and at most `row.steps` steps.
     """
     n, n_warmup_steps = 2, 2
     while (elapsed := time_of_steps(n)) < min(min_warmup_seconds, row.seconds / 4) and n < (row.steps or n + 1):

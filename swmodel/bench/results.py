@@ -38,7 +38,7 @@ def write_record(record: dict, folder):
 
 
 def read_record(path) -> dict:
-    """The record in a file, or in the folder of a sweep."""
+    """The record in a file, or in the folder of a sweep; a FilesError if it cannot be read."""
     path = Path(path) / RESULTS_FILE if Path(path).is_dir() else Path(path)
     with translate_os_errors(path, "read"):
         text = path.read_text(errors="replace")
@@ -54,7 +54,10 @@ def read_record(path) -> dict:
 
 
 def resume_record(folder, new_record: dict) -> dict:
-    """The record in the folder, ready to continue: samples are kept, failed rows repeated, and rounds may be added."""
+    """The record in the folder, ready to continue: samples are kept, failed rows repeated, and rounds may be added.
+
+    UsageError: the new record has another sweep, choice of rows, processor or revision of the program.
+    """
     record = read_record(folder)
     value_functions = {
         "sweep": lambda any_record: any_record["sweep"],

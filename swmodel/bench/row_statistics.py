@@ -1,4 +1,4 @@
-"""The numbers of the tables, computed from the samples of a row: medians, without extrapolation."""
+"""The numbers of the tables, computed from the samples of a row; times are medians."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ class RowStatistics:
     def efficiency(self) -> float:
         """Cell updates per second and core, relative to the row of the same family with the fewest cores.
 
-        This is T(1) / (p T(p)) on one grid, and T(1) / T(p) if the grid grows with the cores.
+        If that row has one core, and a step on p cores takes T(p), this is T(1) / (p T(p)) on one grid, and T(1) / T(p)
+        if the grid grows with the cores.
         """
         same_grid = () if self.record["definition"]["weak"] else ("nx", "ny")
         family = self.matching_rows((*FAMILY_FIELDS, *same_grid), oversubscribed=False)
@@ -96,7 +97,8 @@ class RowStatistics:
     def published(self) -> dict:
         """The published seconds and speed-up, for the same number of processes or GPUs; NaN for other rows.
 
-        Only rows of the published problem, with its grid, precision and physics, have published numbers.
+        Only rows of the published problem (grid, precision and physics) that do not fix the number of threads have
+        published numbers.
         """
         table, row, matching = read_published_table(), self.row, []
         problem: tuple = ("model", table["nx"], table["ny"], table["dtype"], [], None)

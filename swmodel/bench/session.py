@@ -135,7 +135,7 @@ def check_launcher(launcher: str):
 
 
 def print_plan(record: dict, folder: Path):
-    """Print the number of rows, the rows that are skipped, and a warning if other programs use many cores."""
+    """Print the number of rows, the rows that are skipped, and a warning if other programs disturb the measurements."""
     sweep = record["definition"]
     samples = format_count(sweep["rounds"], "sample")
     click.echo(f"{sweep['title']}: {format_count(len(record['rows']), 'row')}, {samples} each, into {folder}")

@@ -1,11 +1,12 @@
 """Comparison of the time steppers: error, speed, and speed at equal error (`swmodel bench steppers`).
 
-Every stepper runs with fractions of its largest stable time step. The error of the final state is measured in energy,
+Every stepper runs with a fraction of its largest stable time step. The error of the final state is measured in energy,
 
     e² = sum [g (h - h')² + H (u - u')² + H (v - v')²] / sum [g (h' - H)² + H u'² + H v'²]
 
-with h', u', v' from `rk4` with a fifth of its largest step, all in double precision. Speeds are measured in the
-precision of the case. The steppers take turns, so that a slow minute of the machine affects all of them.
+with the depth H, and h', u', v' from `rk4` with a fifth of its largest step, all in double precision. Speeds are
+measured in the precision of the case. The steppers take turns, so that a slow minute of the machine affects all of
+them.
 """
 
 from __future__ import annotations

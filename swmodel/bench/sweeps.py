@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -116,6 +117,8 @@ class BenchRow:
         for text in self.settings:
             key, _, value = text.partition("=")
             name = key.removesuffix(".active").rpartition(".")[2].replace("_", " ")
+            choice = re.search(r'advection="(\w+)"', value)  # of tracers
+            value = choice[1] if choice else value
             labels.append(f"{name} {value}" if value.isidentifier() and value != "true" else name)
         return labels
 
@@ -134,7 +137,7 @@ class BenchRow:
 
     @property
     def label(self) -> str:
-        """The row in words, unique in a sweep."""
+        """The row in words; of the tracers in its settings only the advection scheme appears."""
         name = self.library_name + (" (GPU)" if self.platform == "gpu" else "")
         parts = [name, describe_processes(self.nproc, self.devices)]
         parts += [f"{format_count(self.threads, 'core')} each"] if self.threads else []

@@ -12,9 +12,9 @@ def format_count(n: int, noun: str) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number with three significant digits, and all digits before the point; "" for NaN.
+    """A number with at most three significant digits, but all digits before the point; "" for NaN.
 
-    Numbers below 1e-3 have two significant digits, and those below 1e-4 an exponent: 1.2e-05.
+    Numbers below 1e-3 have at most two significant digits, and those below 1e-4 an exponent: 1.2e-05.
     """
     if math.isnan(value) or value == 0:
         return "0" if value == 0 else ""

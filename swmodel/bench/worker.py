@@ -96,7 +96,7 @@ def main(text: str):
 
 
 def do_task(row: BenchRow, task: dict) -> dict:
-    """The result of a task, as JSON values; the same on all ranks."""
+    """The result of a task on this process, as JSON values."""
     import jax
 
     from . import model_samples, part_samples, process_measures, reference_check

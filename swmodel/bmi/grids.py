@@ -25,7 +25,7 @@ class GridFunctions(Bmi):
     of the block.
 
     Methods raise a UsageError if there is no such grid, if z is requested, if the caller's array has another size, or
-    if there is no model yet.
+    if they need the model and there is none yet.
     """
 
     simulation: Any

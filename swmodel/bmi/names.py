@@ -41,7 +41,7 @@ class InterfaceVariable(NamedTuple):
         units: units in the notation of UDUNITS.
         dtype: the type of the values.
         kind: state, derived, constant or forcing.
-        is_input, is_output: whether callers may set the variable, and whether they may read it.
+        is_input, is_output: whether the variable is an input, which callers may set, and whether it is an output.
     """
 
     field: str

@@ -76,7 +76,7 @@ def offshore_distance(config, at):
 
 
 def solitary_wave(config, at):
-    """Initial sea level, m: H sech²(k (x - x1)), k = sqrt(3 H/4). Its front, where it is H/20, is at the toe."""
+    """Initial sea level, m: depth H sech²(k (x - x1)), k = sqrt(3 H/4), x in depths. It is depth H/20 at the toe."""
     H, slope = config.case.height, config.case.slope
     k = np.sqrt(0.75 * H)
     decay = np.exp(-2 * np.abs(k * (offshore_distance(config, at) - slope) - np.arccosh(np.sqrt(20.0))))

@@ -238,7 +238,7 @@ class HashableDepth:
 
 
 def earthquake_of(case: Chile2010, config) -> Earthquake:
-    """The Earthquake of a case. ConfigError: see `check_fault` and `check_subfaults`."""
+    """The Earthquake of a case. ConfigError: see `check_fault`, `check_subfaults` and `make_earthquake`."""
     if not case.faults:
         case.check_fault(config.grid)
     dt = config.time.dt or case.rupture_interval
@@ -249,7 +249,10 @@ def earthquake_of(case: Chile2010, config) -> Earthquake:
 
 @lru_cache(maxsize=4)
 def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: float, interval: float) -> Earthquake:
-    """As `earthquake_of`; cached, because an Earthquake keeps the sums over its subfaults."""
+    """As `earthquake_of`; cached, because an Earthquake keeps the sums over its subfaults.
+
+    ConfigError: a rupture would have more than MAX_UPLIFTS uplifts.
+    """
     faults = case.subfaults()
     if case.faults:
         case.check_subfaults(grid)

@@ -1,10 +1,11 @@
 """A twin experiment with model errors: winds that the first guess does not know, found together with the initial state.
 
 Physics: the ocean of `double_gyre_twin` on a grid of 40 km, with weather: additional wind stress in x and y that varies
-in space and time. It is a Gaussian random function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of
-waves of random wavenumber, frequency and phase. The first guess has only the steady wind, and starts from the same
-ocean ten days earlier. Within the window of twenty days the weather moves the interface by as much as the errors of the
-initial eddies. So no initial state explains all observations, unless the wind is corrected, too.
+in space and time. It is a Gaussian random function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)) over a
+distance r and a time t (sigma: `weather`, l: `weather_length`, T: `weather_days`), a sum of waves of random wavenumber,
+frequency and phase. The first guess has only the steady wind, and starts from the same ocean ten days earlier. Within
+the window of twenty days the weather moves the interface by as much as the errors of the initial eddies. So no initial
+state explains all observations, unless the wind is corrected, too.
 
 Reference: Trémolet, Y. (2006), Accounting for an imperfect model in 4D-Var, Q. J. R. Meteorol. Soc. 132, 2483-2504.
 Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural Information

@@ -15,7 +15,7 @@ Command: swmodel run equatorial
 
 Plot: swmodel plot outputs/equatorial --field eta --arrows
 
-Verification: the wave keeps its shape and travels round the channel with the frequency omega of its branch,
+Verification: the wave keeps its shape and travels round the channel with the frequency omega of its branch and mode n,
 omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels eastward at c, long Rossby waves westward at
 c/(2n + 1). On the default grid the speed of the Kelvin wave is correct to 0.03 %, that of the Rossby wave with n = 1 to
 1 %. The error is of second order in the grid spacing.

@@ -52,7 +52,7 @@ class Galewsky(Case):
     }  # fmt: skip
 
     def eta(self, config, at):
-        """The balanced sea level plus bump cos(lat) exp(-(lon/a)²) exp(-((pi/4 - lat)/b)²), m."""
+        """The balanced sea level plus bump cos(lat) exp(-(lon/a)² - ((pi/4 - lat)/b)²), m; a, b: its widths."""
         lon, lat = np.radians((at.lon + 180) % 360 - 180), np.radians(at.lat)
         shape = np.exp(-((lon / BUMP_WIDTH_LON) ** 2)) * np.exp(-(((BUMP_LATITUDE - lat) / BUMP_WIDTH_LAT) ** 2))
         return balanced_level(config, lat) + self.bump * np.cos(lat) * shape

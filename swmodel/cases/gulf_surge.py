@@ -2,9 +2,10 @@
 
 Physics: a gulf on an f plane, 20 m deep at its head in the west and 80 m at its mouth in the east, which is open.
 Weather over the ocean outside the domain makes the level at the mouth vary in space and time, as a Gaussian random
-function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of waves as in `double_gyre_winds`. The surges
-run into the gulf as Kelvin waves, with the coast on their right, and out again. The first guess has no surge. Eight
-gauges observe sea level, with errors of 1 cm. The only controls are corrections of the boundary level, every two hours.
+function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)) over a distance r and a time t (sigma: `surge`,
+l: `surge_length`, T: `surge_hours`), a sum of waves as in `double_gyre_winds`. The surges run into the gulf as Kelvin
+waves, with the coast on their right, and out again. The first guess has no surge. Eight gauges observe sea level, with
+errors of 1 cm. The only controls are corrections of the boundary level, every two hours.
 
 Reference: Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural
 Information Processing Systems 20, 1177-1184, for the sums of waves.

@@ -14,7 +14,8 @@ Command: swmodel run gulf_tide
 Plot: swmodel plot outputs/gulf_tide --field eta --field eta_error
 
 Verification: where the depth is H0 x², sea level is the real part of `(A x^s1 + B x^s2) exp(iwt)` with
-`s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0))`. A and B follow from zero current at the head and `amplitude` at the mouth.
+`s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0))`, the frequency w of M2 and r = `physics.linear_drag`. A and B follow from
+zero current at the head and `amplitude` at the mouth.
 For small amplitudes the error is of second order in the grid spacing: with the default cells and an amplitude of 10 µm
 it is 0.1 % of the amplitude. With the default amplitude nonlinear effects at the shallow head make it 4.5 %.
 """

@@ -22,8 +22,8 @@ Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 Verification: under a storm that stands still and has no wind, sea level is higher by (outer pressure - p) / (density
 gravity), 9.95 mm per hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge at the coast
 follows from a steady balance along the line of the strongest wind:
-`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water
-(`surge_of_a_slow_storm` of `swmodel verify`).
+`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, with the resting depth H, integrated from
+deep water (`surge_of_a_slow_storm` of `swmodel verify`).
 """
 
 import functools

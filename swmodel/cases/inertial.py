@@ -15,7 +15,7 @@ Command: swmodel run inertial -s 'output.stations=[{name="middle", x=160e3, y=16
 Plot: swmodel plot outputs/inertial/stations.nc --field current
 
 Verification: u = U cos ft, v = - U sin ft; only the time stepper makes errors. The speed decreases as U exp(-r t) with
-linear drag and as U / (1 + C U t/depth) with quadratic drag; if f = U = 0, wind raises it to
+linear drag r and as U / (1 + C U t/depth) with quadratic drag C; if f = U = 0, the wind stress tau raises it to
 tau/(rho depth r) (1 - exp(-r t)). Sea level stays flat.
 """
 
@@ -55,8 +55,8 @@ class Inertial(Case):
 def velocity(config, time):
     """Current (u, v), m s-1, at a time in s.
 
-    With w = u + i v, s = r + i f: w = U exp(-s t) / (1 + C U/H E(r)) + tau/(rho H) E(s), E(s) = (1 - exp(-s t)) / s.
-    Exact if there is no wind or no quadratic drag.
+    With w = u + i v, s = r + i f and E(s) = (1 - exp(-s t)) / s:
+    w = U exp(-s t) / (1 + C U/depth E(r)) + tau/(rho depth) E(s). Exact if there is no wind or no quadratic drag.
     """
     physics, speed = config.physics, config.case.speed
     rate = complex(physics.linear_drag, physics.f0)

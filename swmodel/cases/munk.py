@@ -1,8 +1,8 @@
 """Munk's gyre: wind over a basin on a beta plane, with lateral friction and no slip along the walls.
 
 Physics: a zonal wind, westward in the south and eastward in the north, drives a closed gyre as in the case `stommel`,
-but with viscosity in place of drag. The western boundary current is as wide as (viscosity/beta)^(1/3), and a weak
-countercurrent runs along its eastern edge. The wind is so weak that the flow stays linear. Gravity is small, which
+but with viscosity in place of drag. The western boundary current is as wide as delta = (viscosity/beta)^(1/3), and a
+weak countercurrent runs along its eastern edge. The wind is so weak that the flow stays linear. Gravity is small, which
 allows long time steps; the steady current does not depend on it, and sea level is inversely proportional to it.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.

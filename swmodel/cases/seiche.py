@@ -13,8 +13,9 @@ Command: swmodel run seiche
 Plot: swmodel plot outputs/seiche --field eta --arrows --record 14
 
 Verification: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
-period is 2 L / sqrt(g depth), 1/sqrt(1 - beta) times as long with self-attraction; the default run takes two periods.
-On the C-grid the standing wave is an exact mode whose frequency is lower by the fraction (kx dx)²/24.
+period is 2 L / sqrt(g depth), 1/sqrt(1 - beta) times as long with beta = `physics.self_attraction`; the default run
+takes two periods. On the C-grid the standing wave is an exact mode whose frequency is lower by the fraction
+(kx dx)²/24.
 """
 
 import math

@@ -47,7 +47,7 @@ def streamfunction(config, x, y):
 
     psi = (F/(r kappa²)) sin(kappa y) [1 - p exp(D₊ x) - (1 - p) exp(D₋ x)] solves
     r ∇²psi + beta d psi/dx = -F sin(kappa y) with psi = 0 on the walls. F = wind pi/(density depth Ly), kappa = pi/Ly,
-    D± = -beta/2r ± sqrt((beta/2r)² + kappa²), p = (1 - exp(D₋ Lx)) / (exp(D₊ Lx) - exp(D₋ Lx)).
+    D± = -beta/2r ± sqrt((beta/2r)² + kappa²), p = (1 - exp(D₋ Lx)) / (exp(D₊ Lx) - exp(D₋ Lx)), r = linear_drag.
 
     Args:
         x, y: distance from the western and the southern wall, m.

@@ -65,7 +65,7 @@ def is_zero(text: str) -> bool:
 
 
 def perturbation_overrides(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"."""
+    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"; a UsageError for others."""
     values: dict[str, str] = {}
     for text in texts:
         name, _, value = text.partition("=")

@@ -30,7 +30,7 @@ from .options import PATH, get_command_line, number_list_type
 @click.option("--land-up-to", metavar="M", type=click.FloatRange(min=0),
               help="Keep coastal land up to this height, m, so that it can flood.")  # fmt: skip
 @click.option(
-    "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="Number of smoothing passes of the depth."
+    "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="Smoothing passes of the depth of the sea."
 )
 @click.option(
     "--pole", metavar="LON,LAT", type=number_list_type("LON,LAT"), help="North pole of the grid.  [that of the Earth]"

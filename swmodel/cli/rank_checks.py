@@ -110,7 +110,7 @@ def check_jax() -> None:
 
 
 def check_devices(n_devices: int = 1) -> None:
-    """Raise a SetupError if JAX finds fewer devices, for example because JAX_PLATFORMS names a GPU that is missing."""
+    """Raise a SetupError if JAX finds fewer than `n_devices`, for example because JAX_PLATFORMS names a missing GPU."""
     check_jax()
     from ..parallel.transport.sharded import provide_devices
 

@@ -83,7 +83,7 @@ def choices(annotation: Any) -> tuple[str, ...]:
 
 
 def format_value(value: Any) -> str:
-    """A value in a message: as in TOML, but tables, dates and None in words."""
+    """A value in a message: as in TOML, but shortened, and with tables, dates, None and very long numbers in words."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -40,7 +40,7 @@ class Executor(Protocol):
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later; waits until it is computed, and may reuse the memory of `carry`.
 
-        The first call compiles.
+        The first call may compile a program.
         """
 
 

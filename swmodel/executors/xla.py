@@ -142,7 +142,7 @@ class JaxExecutor:
     Attributes:
         static: the constants of a run, which `static_of` makes from Grid and Params.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
-        single_step_loop: the `loop` for `accumulate`, which needs the state after every step.
+        single_step_loop: the `loop` for `accumulate` without substeps, which needs the state after every step.
         dt: length of a step of the executor, s, an array in the precision of the run.
         substeps: number of equally long steps of the executor per step of the run.
     """

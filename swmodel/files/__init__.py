@@ -3,7 +3,7 @@
 run_folder     names of the files of a run, and checks of its folder
 lock           at most one run in a folder at a time
 journal        writing that keeps complete records if the process is killed
-background     writing of all NetCDF and HDF5 files by one thread of rank 0
+background     writing of a run's NetCDF and HDF5 files by one thread of rank 0
 queue          calls of a file that wait for a writing thread
 records        appending records to a file, with their checksums
 gather         collection of the fields of all processes on rank 0

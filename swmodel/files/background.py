@@ -39,7 +39,7 @@ _WRITER = Worker("netcdf")
 class BackgroundFile:
     """A file that all ranks create, use and close together; only rank 0 has it open.
 
-    After a failure all ranks raise FilesError at the next `raise_on_all_ranks`, and the file keeps its complete
+    If rank 0 cannot write, all ranks raise FilesError at the next `raise_on_all_ranks`, and the file keeps its complete
     records.
 
     Args:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import FilesError
 from .background import BackgroundFile
-from .gather import gather_members
+from .gather import gather_pieces
 
 if TYPE_CHECKING:
     from ..parallel.transport.transport import Transport
@@ -42,7 +42,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
             options = {"shape": (*record_shape, *global_shape), "dtype": values.dtype, "fletcher32": True}
             file.submit(create_dataset, name, options)
             for record in np.ndindex(record_shape):
-                for index, rows in gather_members(transport, values[record]):
+                for index, rows in gather_pieces(transport, values[record]):
                     file.submit(write_part, name, (*record, *index), rows)
 
 

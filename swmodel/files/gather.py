@@ -42,7 +42,7 @@ def gather_row_ranges(
         yield first, transport.gather_rows(local_field, first, stop, member)
 
 
-def gather_members(transport: Transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
+def gather_pieces(transport: Transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
     """Like `gather_row_ranges`: yield the index of each piece of a field [members, y, x] or [y, x], and its values.
 
     Small fields of several members form one piece: 500 members of 64 x 64 cells are written ten times as fast as one by

@@ -1,8 +1,8 @@
 """Observed sea level at a gauge, from text files of agencies and users in one of several FORMATS.
 
 Commas, semicolons, tabs or spaces separate the cells. Unless commas do, numbers may have a decimal comma; a file with
-spaces and decimal commas needs a header. A byte-order mark, empty lines and any line endings are accepted. Times are
-UTC.
+spaces and decimal commas needs a header. A byte-order mark, empty lines and any line endings are accepted. Times
+without a time zone are UTC.
 
 Reference: UHSLC, hourly data in CSV (uhslc.soest.hawaii.edu); NOAA CO-OPS, data API and water levels (tidesandcurrents.
 noaa.gov); NOAA NDBC, DART measurement descriptions (ndbc.noaa.gov/dart_stations).
@@ -90,8 +90,9 @@ class GaugeFormat(NamedTuple):
 def read_gauge_series(path) -> GaugeSeries:
     """Read the series in a file.
 
-    UsageError: the file has none of the FORMATS or no values, a row cannot be read, two rows have different levels at
-    the same time, or, except in DART, a level is far from the others; the message names the row, if there is one.
+    UsageError: the file has none of the FORMATS or no values, the header or a row cannot be read, two rows have
+    different levels at the same time, or, except in DART, a level is far from the others; the message names the row, if
+    there is one.
     FilesError: the file cannot be read.
     """
     with translate_os_errors(path, "read"):

@@ -14,7 +14,7 @@ class RecordWriter:
 
     def __init__(self, file):
         self.file = file
-        # `list` reads all names first, because an iteration that an error suspends would keep h5py's lock for ever.
+        # Not `file.items()`: its iterator would keep h5py's lock for ever if an error interrupted the loop.
         self._variables = {name: file[name] for name in list(file)}
         self._variables = {
             name: variable

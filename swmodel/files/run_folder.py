@@ -37,7 +37,7 @@ ANALYSIS = "analysis.nc"
 ASSIMILATION_RESULTS, ASSIMILATION_FIGURE = "assimilation.json", "assimilation.png"
 #: The files of snapshots of a run, of which a folder holds one.
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
-#: The suffixes of files that a killed writer leaves.
+#: The suffixes of drafts, and of their journals, which a killed writer leaves.
 LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
 #: The files that tasks other than a run write, and the store that replaces output.nc.
 TASK_FILES = (
@@ -119,7 +119,7 @@ def prepare_for_new_run(directory):
     with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*RUN_FILES, *TASK_FILES, BLOWUP, RESTART_FOLDER):
-            for suffix in ("", *LEFTOVER_SUFFIXES):
+            for suffix in ("", ".journal", *LEFTOVER_SUFFIXES):
                 remove_path(directory / (name + suffix))
 
 

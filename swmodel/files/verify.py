@@ -25,6 +25,7 @@ def verdicts(path) -> dict[str, str]:
     """{file name: verdict} for a run folder or one file.
 
     UsageError: the path does not exist, or contains no files of a run. FilesError: the folder cannot be read.
+    ModuleNotFoundError: a file is a Zarr store, and the package zarr is missing.
     """
     path, verdict_of = Path(path), {}
     if not os.path.lexists(path):

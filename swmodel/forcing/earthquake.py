@@ -40,7 +40,7 @@ class Earthquake:
         grid: GridOptions,
         depth: Callable,
         interval: float = 0.0,
-        is_horizontal: bool = False,
+        has_horizontal: bool = False,
         is_filtered: bool = False,
     ):
         """Prepare the uplifts of an earthquake; they are computed when `uplift` needs them.
@@ -50,11 +50,11 @@ class Earthquake:
             grid: the section [grid] of a configuration.
             depth: function of row and column numbers to the depth before the earthquake, m, NaN where unknown.
             interval: time between uplifts while the rupture spreads, s; 0: all subfaults slip at once.
-            is_horizontal: whether the horizontal motion of a sloping floor adds to the uplift.
+            has_horizontal: whether the horizontal motion of a sloping floor adds to the uplift.
             is_filtered: whether Kajiura's filter turns the uplift of the floor into that of the water's surface.
         """
         self.faults, self.grid, self.depth = faults, grid, depth
-        self.is_horizontal, self.is_filtered = is_horizontal, is_filtered
+        self.has_horizontal, self.is_filtered = has_horizontal, is_filtered
         self.times: tuple[float, ...] = (0.0,)
         weights = np.ones((faults.count, 1))
         if interval and faults.end > 0:
@@ -130,15 +130,18 @@ class Earthquake:
     def _weighted_uplifts(self, rows, columns, weights) -> np.ndarray:
         """Uplifts by the slip of each subfault times its `weights` [subfaults, sums], m, [sums, rows, columns]."""
         at = points(self.grid, "centre", rows, columns)
-        displacement = sum_of_displacements(self.faults, weights, at, self.grid, self.is_horizontal)
-        if not self.is_horizontal:
+        displacement = sum_of_displacements(self.faults, weights, at, self.grid, self.has_horizontal)
+        if not self.has_horizontal:
             return displacement[:, 0]
         (up, east, north), (slope_x, slope_y) = np.moveaxis(displacement, 1, 0), self._slopes(rows, columns)
         cosine, sine = at.axis_angle or (1.0, 0.0)
         return up + (cosine * east + sine * north) * slope_x + (cosine * north - sine * east) * slope_y
 
     def _slopes(self, rows, columns) -> list[np.ndarray]:
-        """Slopes of the depth along x and y, dimensionless, from both neighbours of a cell; 0 where one is unknown."""
+        """Slopes of the depth along x and y, dimensionless, from the depths on both sides of a cell.
+
+        At an edge of the grid the cell's own depth replaces the one beyond. The slope is 0 where a depth is unknown.
+        """
         grid, at, slopes = self.grid, points(self.grid, "centre", rows, columns), []
         for axis, (indices, cells, is_periodic, cell_length) in enumerate(
             ((columns, grid.nx, grid.periodic_x, at.dx), (rows, grid.ny, False, at.dy))

@@ -4,7 +4,8 @@
     param    basic_inversion.param of the USGS: #Fault_segment = 1 nx(Along-strike)= 25 Dx= 15.00km ...
     fsp      finite-source parameters of SRCMOD and the USGS: % LAT LON X==EW Y==NS Z SLIP RAKE TRUP RISE ...
 
-A table has these columns in any order, and may have others; the last two are optional. A unit may follow a name, as
+A table has these columns in any order, and may have others; the last two are optional. rise_time is the duration of the
+slip or, if there is a column fall_time, of the part in which the slip becomes faster. A unit may follow a name, as
 depth_km, depth (km) or depth [km]; without one, lengths are in m, angles in degrees and times in s. With the columns
 top_lon, top_lat and top_depth in place of the first three, positions are those of the middle of the upper edge, not of
 the centre of a subfault. A param file has centres, slip in cm and other lengths in km. An fsp file says in its header
@@ -146,7 +147,10 @@ def number_in(text: str, name: str, context: str) -> float:
 
 
 def table_rows(text: str, path: str) -> Iterator[Row]:
-    """The rows of a table. UsageError: a column is missing, occurs twice or has an unknown unit."""
+    """The rows of a table.
+
+    UsageError: a column is missing, occurs twice or has an unknown unit, or a cell is not a number.
+    """
     table = text_table.parse_table(text, path)
     columns: dict[str, tuple[str, float]] = {}
     for cell in filter(None, table.columns):

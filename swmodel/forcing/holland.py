@@ -4,6 +4,9 @@
     V = sqrt(e V_m² (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
     B = rho_a e V_m² / dp, limited to 0.5 to 2.5
 
+r is the distance from the centre, R the radius of the largest wind, p_c the pressure in the centre, dp the pressure
+around the storm minus p_c (at least 1 hPa), f the Coriolis parameter and rho_a the density of the air.
+
 V, the gradient wind, is in balance with the pressure gradient; it is at most V_m. If the wind and the pressure of a
 track imply a B outside these limits, B is the limit: V_m and the pressures stay those of the track, and V is not in
 balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of Bretschneider (1972),

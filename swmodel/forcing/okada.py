@@ -40,23 +40,23 @@ class Fault(NamedTuple):
     opening: Number = 0.0  # opening of the fault, m
 
 
-def displacement(fault: Fault, x, y, is_vertical: bool = False) -> tuple[np.ndarray, ...]:
+def displacement(fault: Fault, x, y, is_vertical_only: bool = False) -> tuple[np.ndarray, ...]:
     """Displacement of the surface at (x, y), m: along x, along y and upwards, arrays of the shape of x and y.
 
-    The values of a Fault may be arrays that broadcast with x and y. With `is_vertical` only the upward displacement is
-    computed, with the same bits, and returned as a tuple of one.
+    The values of a Fault may be arrays that broadcast with x and y. With `is_vertical_only` the upward displacement
+    alone is computed, with the same bits, and returned as a tuple of one.
     """
     x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     p, q = y * cosine + fault.depth * sine, y * sine - fault.depth * cosine
     corners = ((x, p, 1), (x, p - fault.width, -1), (x - fault.length, p, -1), (x - fault.length, p - fault.width, 1))
-    components = np.zeros((1 if is_vertical else 3, *x.shape))
+    components = np.zeros((1 if is_vertical_only else 3, *x.shape))
     for xi, eta, sign in corners:
-        components += sign * corner_integrals(fault, xi, eta, q, is_vertical)
+        components += sign * corner_integrals(fault, xi, eta, q, is_vertical_only)
     return tuple(components / (2 * np.pi))
 
 
-def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
+def corner_integrals(fault: Fault, xi, eta, q, is_vertical_only: bool) -> np.ndarray:
     """The indefinite integrals of the components at a corner, times 2 pi, [1 or 3, ...]."""
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
@@ -68,11 +68,11 @@ def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
     )
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
     opening_term = xi * q / R * per_eta - angle
-    I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q, is_vertical)
+    I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q, is_vertical_only)
     strike_slip = [q * sine / R - q * q / R * per_eta * cosine + I4 * sine]
     dip_slip = [d * q / R * per_xi + sine * angle - I5 * sine * cosine]
     opening = [y * q / R * per_xi + cosine * opening_term - I5 * sine**2]
-    if not is_vertical:
+    if not is_vertical_only:
         strike_slip = [
             xi * q / R * per_eta + angle + I1 * sine,
             q * cosine / R + q * q / R * per_eta * sine + I2 * sine,
@@ -95,8 +95,8 @@ def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
     )
 
 
-def i1_to_i5(fault: Fault, xi, eta, q, is_vertical: bool) -> tuple:
-    """I1 to I5 of equations 28 and 29, except for functions of xi and q; the first three are 0 if `is_vertical`.
+def i1_to_i5(fault: Fault, xi, eta, q, is_vertical_only: bool) -> tuple:
+    """I1 to I5 of equations 28 and 29, except for functions of xi and q; the first three are 0 if `is_vertical_only`.
 
     A negative dip uses the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
     """
@@ -107,21 +107,23 @@ def i1_to_i5(fault: Fault, xi, eta, q, is_vertical: bool) -> tuple:
     d = eta * sine - q * cosine
     R_plus_eta = sum_without_cancellation(R, eta, X**2)
     per_eta, log = reciprocal_or_zero(R_plus_eta), np.log(np.where(R_plus_eta == 0, 1.0, R_plus_eta))
-    # (R + d) / (R + eta) = 1 + z
+    # (R + d) / (R + eta) = 1 + z, and I4 is computed from the slope -z / cosine, which is finite for every dip.
     slope = (q + eta * cosine / (1 + sine)) * per_eta
     z = -cosine * slope
     log_remainder = logarithm_remainder(z)
     I4 = MEDIUM_CONSTANT * (cosine / (1 + sine) * log - slope * (1 + z * log_remainder))
-    # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1.
+    # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1, and
+    # their difference is -arctan(cosine t).
     k, m = eta / (R + X), (1 + X * per_eta) / (R + X)
     F = (1 + k) * (1 + sine) - cosine * q * m
     t = xi * m / F
     remainder = arctangent_remainder(cosine * t)
     I5 = -sign * 2 * MEDIUM_CONSTANT * t * (1 + (cosine * t) ** 2 * remainder)
-    if is_vertical:
+    if is_vertical_only:
         return 0.0, 0.0, 0.0, I4, I5
     I3 = q * slope / (R + d) - eta * per_eta / (1 + sine) + log_remainder * slope**2
     I3 = sign * MEDIUM_CONSTANT * (eta / (R + d) + sine * I3 - log / (1 + sine))
+    # H is (R + d) (1 - k²) / X.
     H = 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
     I1 = cosine * ((X * m) ** 2 / (1 + sine) + 4 * k) + q * m * (1 + k) * (2 * sine - 1)
     I1 = MEDIUM_CONSTANT * (2 * sine * cosine * t**3 * remainder - t * I1 / H)

@@ -183,9 +183,9 @@ def estimate_missing(times: np.ndarray, file_values: np.ndarray) -> np.ndarray:
     """The values [times, 6], in which estimates replace missing ones (NaN).
 
     Where only one of wind and pressure is known, the other follows from it: wind = 6.7 (1010 - p)^0.644 kt (Atkinson
-    and Holliday 1977). Where both are missing, they are linear in time between the fixes around. Radius: 46.4 km
-    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1 (Willoughby and others 2006). The outer pressure is
-    DEFAULT_OUTER_PRESSURE where missing, and everywhere at least 1 hPa above the pressure in the centre.
+    and Holliday 1977). Where both are missing, they are linear in time between the fixes around. A missing radius
+    is 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), with the wind in m s-1 (Willoughby and others 2006). The outer
+    pressure is DEFAULT_OUTER_PRESSURE where missing, and everywhere at least 1 hPa above the pressure in the centre.
     """
     lon, lat, wind, pressure, outer, radius = file_values.T.copy()
     outer = np.where(np.isnan(outer), DEFAULT_OUTER_PRESSURE, outer)

@@ -1,6 +1,6 @@
 """The files that hold tracks of storms, and the fixes in them.
 
-    table     time,lon,lat,wind,pressure,radius,outer   is the header; in date, degrees, m/s, hPa, km and hPa
+    table     time,lon,lat,wind,pressure,radius,outer   is the header; wind in m/s, pressures in hPa, radius in km
     HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm (NOAA)
     ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius follow
     JMA       17082518 002 5 271 1263  949  080 ...     and a header 66666 for each storm (RSMC Tokyo)
@@ -264,7 +264,7 @@ def parse_date(day: str, time: str) -> datetime:
 
 
 def parse_degrees(text: str, unit: float = 1.0) -> float:
-    """Degrees east or north from a text such as "96.3W"; `unit`: degrees in a unit of its number."""
+    """Degrees east or north from a text such as "96.3W"; `unit`: degrees for each 1 in its number."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([NSEW])", text)
     if match is None:
         raise ValueError(f'"{text}" is no longitude or latitude')

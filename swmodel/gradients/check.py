@@ -1,15 +1,15 @@
 """The task `check-gradient`: exactness and cost of the derivatives of a configuration.
 
 It differentiates J = sum over cells of (a h² + b u² + c v² + ...), over all fields of the state at the end of the run,
-with independent random numbers a, b, c, ... The derivatives are with respect to the initial state and all other inputs,
+with independent random numbers a, b, c, ... The derivatives are with respect to the inputs x that `controls_of` lists,
 along random directions d, e:
 
     taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s
     dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, M: derivative of the last state, y: random
     hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|
-    quotient_error       |(J(x + s d) - J(x - s d)) / (2 s) - <J', d>| / |<J', d>| for the shortest step s
+    quotient_error       |(J(x + s d) - J(x - s d)) / (2 s) - <J', d>| / |<J', d>| for a short step s
 
-If the derivatives are exact, the slope is 2, the second and third number are round-off, and the last is small.
+If the derivatives are exact, the first number is 2, the second and third are round-off, and the last is small.
 
 Upwinding and limiters have kinks: J is continuous, but its derivative jumps where the flow reverses. Each jump within a
 step s adds to the Taylor remainder, so that the slope of the remainder is irregular. For such schemes the last check
@@ -110,7 +110,10 @@ def compute(config: Config, directory, options, report, command_line, watch):
 
 
 def controls_of(config: Config) -> list[str]:
-    """The names of the fields and numbers on which the run depends."""
+    """The names of the controls on which the run depends.
+
+    Records in time, parameters of user-defined terms, and numbers that are fields in this run are left out.
+    """
     scheme = setup_of(config).scheme
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
     coefficient_names -= {
@@ -189,11 +192,11 @@ class Checks:
         return {control: scaled_noise(control, value) for control, value in self.x.items()}
 
     def taylor(self) -> dict:
-        """`taylor_slope`, `quotient_error` and `smooth`, which says whether the slope can be checked.
+        """`taylor_slope`, `quotient_error` and `smooth`, which says whether the Taylor slope can be checked.
 
-        It can if the scheme has no kinks, and at least two Taylor remainders are well above round-off. The slope is
-        computed between the two shortest such steps, the difference quotient at the shortest step whose remainder is
-        above round-off.
+        It can if the scheme has no kinks, and the Taylor remainders of at least two steps are well above round-off. It
+        is computed between the two shortest steps with such remainders, the difference quotient at the shortest step at
+        which its error is above round-off.
         """
 
         def value_at(s: float) -> float:

@@ -1,4 +1,4 @@
-"""The controls of derivatives: initial state, fields of the ocean and of its forcing, and coefficients of terms."""
+"""The controls of derivatives: initial state, fields of the ocean and its forcing, coefficients and parameters."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def apply_controls(
     On water h is depth + eta, but at least zero if cells can dry. u and v are zero on closed faces. The fields of terms
     follow from their initial values.
 
-    A control is a field [ny, nx] of this block or its records in time, a number for a uniform field, or the vector of a
-    term's parameters. All other values come from state and grid. The static fields, those of Grid and params,
-    have `Scheme.static_halo`, [ny + 2 halo, nx + 2 halo]; numbers become [1, 1], and parameters stay vectors.
+    A control is a field [ny, nx] of this block, records in time, a number for a uniform field, or the vector of a
+    term's parameters. All other values come from state and grid. The static fields, those of Grid and Params, have a
+    halo of `Scheme.static_halo` cells, as do records that are fields; numbers become [1, 1], and vectors do not change.
     """
     static_halo, shape, extent = scheme.static_halo, state.h.shape, transport.extent()
     inner = slice(static_halo, -static_halo)

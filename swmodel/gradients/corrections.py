@@ -1,11 +1,12 @@
-"""The controls with records in time, such as `wind_x_correction`: fields that are added to a coefficient.
+"""The controls with records in time: corrections, such as `wind_x_correction`, and the incident wave.
 
-Record k is a field [ny, nx] at the time k T, T = `assimilation.correction_every`, with linear interpolation in time:
+A correction is added to a coefficient c. Its record x_k is a field [ny, nx] at the time k T, where T is
+`assimilation.correction_every`, with linear interpolation in time:
 
     c(t) + (1 - s) x_k + s x_(k+1),   s = t / T - k
 
 With corrections an assimilation finds model errors that vary in time, such as those of the wind, together with the
-initial state (weak-constraint 4D-Var). The records of an incident wave are numbers (`incident_wave`).
+initial state (weak-constraint 4D-Var). The records of the incident wave are numbers: see `incident_wave`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ class Cotangents(NamedTuple):
 
     carry: Any
     active: Any
-    per_cell_gradients: dict  # {name of a control that is a number: field [ny, nx] whose sum is the derivative}
+    #: {name of an active field that is a number: field [ny, nx] whose sum is the contribution of native steps}.
+    per_cell_gradients: dict
 
 
 class JaxSteps(NamedTuple):
@@ -53,7 +54,7 @@ class JaxSteps(NamedTuple):
     def read_carry(self, stack, template, slot):
         """The carry in a slot of the stack, with the structure of `template`.
 
-        The stepper's memory in it may be zero, because the stack of NativeSteps holds states only.
+        The stepper's memory in it may be zero, because the stack of NativeSteps holds only states, except with `gfb`.
         """
         return jax.tree.map(lambda slots: slots[slot], stack)
 

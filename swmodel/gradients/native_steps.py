@@ -1,8 +1,8 @@
 """The steps of a trajectory, computed by the native step and its derivatives: adjoint, tangent, adjoint of the tangent.
 
 The memory of the native calls (the stack) records a trajectory: it has a slot for the state before each step and one
-for the last state. Further planes hold the stepper's memory in the forward sweep and adjoints in the backward sweep. A
-forward step reads one slot and writes the next, so recording needs no copies.
+for the last state. Further planes hold the stepper's memory in the forward sweep, which with `gfb` is in the slots, and
+adjoints in the backward sweep. A forward step reads one slot and writes the next, so recording needs no copies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NativeDerivatives:
     Args:
         generated_step: the GeneratedStep of the forward step.
         transport: exchanges halos.
-        controls: names of the controls that are not initial fields, sorted.
+        controls: sorted names of the fields of Grid and Params that the controls replace.
         executor: the executor whose machine code computes the steps, "native" or "cuda".
         has_tangents: whether carry and active fields are pairs of a value and its tangent.
     """
@@ -193,7 +193,7 @@ class Tape:
 
 
 class NativeSteps(NamedTuple):
-    """As `jax_steps.JaxSteps`, by `forward_calls` and, for adjoint steps, `backward_calls`; the stack is a Tape."""
+    """As `jax_steps.JaxSteps`, but `forward_calls` and `backward_calls` compute the steps, and the stack is a Tape."""
 
     native_derivatives: NativeDerivatives
     active: Any

@@ -58,7 +58,7 @@ def integral(view, factor, name, without_gravity=False):
 
     mass                  area times h on water
     energy                area times h^x u²/2 + h^y v²/2 on faces, and g eta²/2 on water unless `without_gravity`
-    potential_enstrophy   area times (f + zeta)²/(2 h_q) on the corners of wet cells; its factor is 1, for m s-2
+    potential_enstrophy   area times (f + zeta)²/(2 h_q), a quarter at each corner of a wet cell; factor 1, in m s-2
     """
     state = view.padded()
     state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
         return max(1, -(-self.steps // self.segment_steps))
 
     def first_step(self, segment: int) -> int:
-        """The first step of a segment; at most the last step of the trajectory."""
+        """The step at which a segment begins; `steps`, the end of the trajectory, after the last segment."""
         return min(segment * self.segment_steps, self.steps)
 
     def actions(self) -> Iterator:
@@ -60,9 +60,10 @@ class Plan(NamedTuple):
 
 
 def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Plan:
-    """The Plan with the fewest forward steps for a trajectory of `steps` steps and memory for `max_carries` carries.
+    """A Plan with few forward steps for a trajectory of `steps` steps and memory for `max_carries` carries.
 
-    A recorded step takes as much memory as `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
+    If the whole trajectory does not fit, it tries segments that take one, two, ... seven eighths of the memory. A
+    recorded step takes as much memory as `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
     """
     if max_carries >= max(1, steps * carries_per_step):
         return Plan(steps, max(1, steps), 0)
@@ -110,7 +111,10 @@ class MemoryBudget:
         return sum(gpu.memory_stats()[name] for gpu in self.gpus)
 
     def max_carries(self, workspace_bytes: int, segment_steps: int | None) -> int:
-        """How many carries fit on every process, besides `workspace_bytes` and stacks for `segment_steps` steps."""
+        """How many carries, with those of a segment, fit on every process besides `workspace_bytes`.
+
+        Stacks that are not for segments of `segment_steps` steps are dropped.
+        """
         self.sweeps.release(segment_steps)
         used = self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()
         used -= self.sweeps.unused_stack_bytes()
@@ -119,9 +123,10 @@ class MemoryBudget:
 
 
 def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Plan:
-    """The Plan with the fewest steps that fits into the memory of every process; compiles the sweeps.
+    """A Plan with few forward steps that fits into the memory of every process; compiles the sweeps.
 
-    Segments of the Plan `previous` that still fit need no compilation. UsageError: not even the smallest sweep fits.
+    The segments of the Plan `previous` are kept if they still fit, because these need no compilation. UsageError: not
+    even the smallest sweep fits.
     """
     budget, steps, tried_lengths, best_prepared = MemoryBudget(sweeps, x, memory), sweeps.steps, set(), None
     min_needed = min_carries(budget.carries_per_step)

@@ -40,12 +40,13 @@ ValueFunction: TypeAlias = Callable[..., Any]
 
 
 class Problem:
-    """The map from controls x to observed quantities of their run, with exact derivatives.
+    """The map M from controls x to observed quantities of their run, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A control that is a field is this
     process's block of it, [ny, nx]; on the sharded transport `transport.make_arrays` makes it and `transport.get` reads
     it. Numbers, and the pytree of a term's parameters, are the same on all processes. Inner products of controls are
-    sums over all blocks, in which numbers and parameters count once. The run's executor computes all steps.
+    sums over all blocks, in which numbers and parameters count once. The run's executor computes all steps, or xla if
+    the executor cannot compute these derivatives.
 
     Args:
         config: a Config, or the name of a case or file; it sets the number of steps.
@@ -60,13 +61,13 @@ class Problem:
         alone: whether this process computes the whole grid by itself, even if there are others.
 
     Attributes:
-        domain, transport, block: the resolved configuration, and this process's part of the grid.
+        domain, transport, block: the resolved configuration, the exchange between blocks, and this process's block.
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: a control does not exist, samples are less than a step apart, or the executor, a moving sea floor or
-            substeps rule out derivatives. Methods raise it if the controls have other names or shapes, if J differs
-            between blocks, or if memory is too small.
+        UsageError: a control does not exist or does not fit the run, samples are less than a step apart, or the
+            executor, a moving sea floor or substeps rule out derivatives. Methods raise it if the controls have other
+            names or shapes, if a value J differs between blocks, or if memory is too small.
         ConfigError: the configuration contradicts itself, has no length, or its fields cannot be used.
     """
 
@@ -245,7 +246,8 @@ class Problem:
         """A control as an array of the right shape. UsageError: its shape is wrong, or its numbers are not real."""
         if name in self._parameters.layouts:
             return value
-        array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
+        is_float = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jnp.floating)
+        array = value if is_float else as_real_array(value, name, self.domain.setup.dtype)
         if array.shape == self._control_shapes[name]:
             return array
         is_coefficient = name not in self.domain.scheme.initial_fields and len(self._control_shapes[name]) in (0, 2)
@@ -261,7 +263,7 @@ class Problem:
         }
 
     def _require_same_in_blocks(self, result: Any) -> Any:
-        """The result, J or its slope. UsageError: finite values differ between blocks by more than round-off."""
+        """The result, J or its slope. UsageError: it differs between blocks by more than round-off."""
         numbers = np.array([np.asarray(shard.data) for shard in result.addressable_shards])
         is_finite = np.isfinite(numbers)
         all_finite, any_finite = (
@@ -286,7 +288,7 @@ class Problem:
         return sweeps.pull_back(self._plans[sweeps], x, value_and_cotangents)
 
     def _require_sum(self, value: ValueFunction, series: Any, *arguments: Any) -> None:
-        """Raise UsageError unless the traced program of `value` sums over the blocks."""
+        """Raise UsageError if there are several blocks and the program of `value` does not sum with `transport.sum`."""
         if self.transport.size * self.config.run.devices == 1:
             return
         program = str(jax.make_jaxpr(lambda series: value(series, *arguments))(series))

@@ -104,7 +104,9 @@ def check_request(config: Config, of: str, wrt) -> None:
 
 
 def compute(config: Config, directory, options, report, command_line, watch) -> None:
-    """Write sensitivity.nc and sensitivity.png; see `cli.tasks.TASK_MODULES`.
+    """Write sensitivity.nc, config.toml, status.json and, if there are maps, sensitivity.png.
+
+    See `cli.tasks.TASK_MODULES`.
 
     Options:
         of: the quantity, as text.
@@ -165,7 +167,7 @@ def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict,
 
 
 def summary(directory) -> str:
-    """Lines: the value, the largest derivative with respect to each field, where it is, the cost, the next command."""
+    """Lines for the value, each derivative (of a map the largest), the cost, the files, and the next command."""
     directory, status = Path(directory), read_status(directory)
     derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""

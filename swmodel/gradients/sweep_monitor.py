@@ -68,7 +68,7 @@ class SweepMonitor:
             self._last_report = now
 
     def costs(self) -> dict:
-        """Seconds by name: of the forward sweep, of the whole gradient, and of compilation."""
+        """The seconds of forward sweep, whole gradient and compilation, and the ratio of the second to the first."""
         forward, gradient = self.seconds["forward"], sum(self.seconds.values())
         return {
             "forward_seconds": forward,

@@ -73,7 +73,8 @@ class TrajectorySweeps:
         """Compute in pieces of at most `max_steps` steps, the same on all processes.
 
         After each piece after_piece(kind, step, result, start_time) is called, which may raise. `kind` is "forward",
-        "recompute" or "backward", `step` the step reached, `start_time` when the piece started (time.perf_counter).
+        "recompute" or "backward", `step` the step reached, `result` the carry there or, in the backward sweep, the
+        Cotangents, `start_time` when the piece started (time.perf_counter).
         """
         self.piece_steps, self._after_piece = max_steps, after_piece
 
@@ -205,7 +206,7 @@ class TrajectorySweeps:
         return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
     def prepare(self, x, segment_steps: int) -> int:
-        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
+        """Compile the programs for segments of `segment_steps` steps; returns the bytes needed besides those steps."""
         stack_steps = self._max_piece_steps(segment_steps)
         program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else nothing is recomputed
         if program_key not in self._workspace_bytes:

@@ -4,9 +4,9 @@ A trajectory starts from controls x, takes steps, and is observed in samples:
 
     c_0, a = start(x),   c_{n+1} = step(c_n, a, n),   s_k = observe(c_{k every}, a, k)
 
-with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and are constant during
-the run. The last argument of all functions, `fixed`, does not depend on x. All arrays are real, except n, k and the
-integers in `fixed`.
+with `every` steps between samples, the carry c (a State and the stepper's memory) and the active fields a, which
+depend on x and are constant during the run. The last argument of all functions, `fixed`, does not depend on x. All
+arrays are real, except n, k and the integers in `fixed`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Trajectory(NamedTuple):
     expand: Callable | None = None  # (active, fixed) -> active fields of a step, with records interpolated in time
 
     def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
-        """Agree with all processes, before tracing, on native steps or JAX, and if `with_adjoint` for adjoint steps."""
+        """Agree with all processes, before tracing, on native steps or JAX; `with_adjoint`: for adjoint steps, too."""
         if self.native_derivatives:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
             self.native_derivatives.agree_on_backend(active, fixed, with_adjoint)

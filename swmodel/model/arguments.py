@@ -41,7 +41,8 @@ def build_config(
 ) -> Any:
     """The configuration of a Simulation, with the fields from Python that only the restart file contains.
 
-    If `config` is neither a Source nor a Config, it is returned unchanged, and `make_domain` refuses it.
+    If `config` is neither a Source nor a Config, it is returned unchanged, and `make_domain` refuses it. UsageError:
+    `overrides` is not a dict.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(

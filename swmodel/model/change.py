@@ -88,7 +88,7 @@ def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
 
 
 def state_from_arrays(model, state) -> State:
-    """A State of NumPy arrays [y, x] of this process's part, in the form of `transport.make_arrays`.
+    """`state`, NumPy arrays [y, x] of this process's part, in the form of `transport.make_arrays`.
 
     UsageError: fields, shapes or precision are not those of the model, or values cannot be used.
     """

@@ -140,7 +140,7 @@ class PresentState:
         time = config.time.model_copy(update={"dt": dt})
         quantities = diagnose(self.blocks(), config.model_copy(update={"time": time}), transport)
         if self._model.scheme.drying:
-            flows = (flow for flow in self.flows() if isinstance(flow, WettingFlow))  # with drying all are
+            flows = (flow for flow in self.flows() if isinstance(flow, WettingFlow))  # all with drying
             pairs = zip(flows, transport.blocks, strict=True)
             n_limited_faces = sum(flow.n_limited_faces(dt, block.shape) for flow, block in pairs)
             quantities["limited_faces"] = float(transport.reduce(np.array([n_limited_faces]), "sum")[0])

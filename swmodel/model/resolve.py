@@ -42,7 +42,8 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
     """The Setup of the configuration that `resolve` returns, which also names the file of the case.
 
     Output fields that are the defaults of the case are extended by the fields of active terms and, with drying, `wet`.
-    The time step is chosen for the initial state; the number of steps is days / dt, rounded, at least one.
+    The time step is chosen for the initial state. The number of steps is days / dt, rounded, but at least one unless
+    days is 0.
 
     ConfigError: the grid cannot be divided among the processes, or the initial state is needed but cannot be used.
     """

@@ -194,8 +194,8 @@ def run(
     """Run a model from its present step to the end of its configuration; all processes call it together.
 
     Writes config.toml, the model's results and restart/ into `directory` and, at the end of the time loop and even
-    after errors, status.json. Files of an earlier run are removed, so the caller must have locked the folder
-    (`lock.hold_folder`). For errors see `Simulation.run`.
+    after errors, status.json. Files of an earlier run are removed, unless `resume` continues it, so the caller must
+    have locked the folder (`lock.hold_folder`). For errors see `Simulation.run`.
 
     Args:
         progress: function that rank 0 calls with a `progress_event` at the start and after each chunk of steps.
@@ -322,7 +322,7 @@ def status_contents(model: TimeLoopModel, wall_seconds: float) -> dict:
         "compile_seconds": model.compile_seconds,
         "nproc": model.transport.size,
         "devices": run.devices,
-        "layout": [int(parts) for parts in (run.layout or "1x1").split("x")],
+        "layout": [int(number) for number in (run.layout or "1x1").split("x")],
         "executor": run.executor,
         "transport": model.transport.name,
         "dtype": run.dtype,

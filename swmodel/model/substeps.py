@@ -26,8 +26,8 @@ from .health.measures import RATES, blocks_of
 if TYPE_CHECKING:
     from ..ocean.scheme import Scheme
 
-#: Substeps are at most this fraction of the largest stable time step, because the flow may accelerate before the next
-#: choice.
+#: Substeps are at most this fraction of the largest stable time step, if `time.max_substeps` allows it, because the
+#: flow may accelerate before the next choice.
 STABLE_FRACTION = 0.75
 #: Rates are rounded up to one of this many values per factor of two, so that the largest time step is computed for few
 #: different rates.

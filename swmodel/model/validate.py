@@ -1,4 +1,4 @@
-"""Checks of a run before any process starts, which report all problems together. They do not use JAX."""
+"""Checks of a run before its first step, which report problems together. They do not use JAX."""
 
 from __future__ import annotations
 
@@ -199,7 +199,10 @@ def call_problems(config: Config) -> Iterator[str]:
 
 
 def output_problems(setup: Setup) -> Iterator[str]:
-    """Output fields that are listed twice or that the run lacks, and output that needs drying or a missing package."""
+    """Output fields that are listed twice or that the run lacks, and output that needs drying.
+
+    Also formats of output and restart files that need a missing package.
+    """
     output, available = setup.config.output, derived_names(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
@@ -300,7 +303,7 @@ def n_transform_lines(grid) -> int:
 
 
 def time_step_problems(config: Config, extremes: FieldExtremes) -> Iterator[str]:
-    """A message if the time step is unstable, or if the run has too many steps."""
+    """Messages about a time step that is unstable, unknown or not suited to other options, and about too many steps."""
     time, rates = config.time, fastest_rates(config, extremes)
     if time.stepper == "leapfrog" and time.robert_asselin == 0 and rates.friction + rates.drag > 0:
         yield (

@@ -6,6 +6,8 @@ A run can write, average and plot each of them. The parameters of a function nam
     grid            Grid of Patches
     physics         the section [physics] of the configuration
     wet_thickness   thickness above which a cell counts as wet, m; None without drying
+
+In formulas ^x and ^y are means in x and y, H is the resting depth and h_q the thickness at corners.
 """
 
 from __future__ import annotations

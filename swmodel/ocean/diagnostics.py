@@ -1,4 +1,4 @@
-"""Diagnostics of the whole domain: mass, energy, potential enstrophy, extremes.
+"""Diagnostics of the whole domain: mass, energy, potential enstrophy, contents of tracers, extremes.
 
 Diagnostics have the same bits on any layout: the contributions of cells are computed in float64 and added as integers,
 so that the order of cells and processes does not matter (`FixedPoint`).
@@ -129,8 +129,8 @@ def select_rows(field, first: int, last: int):
 def field_bounds(strips, transport: Transport) -> dict[str, float]:
     """Bounds of the fields over all strips of all processes, by name, SI units; all NaN if one is not finite.
 
-    They are the largest absolute values of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location,
-    `max_inverse_length`, and as "min_h" the smallest thickness on water.
+    They are the largest absolute values of the prognostic fields (contents in place of concentrations), depth, f, area,
+    dx, dy and 1/area at any location, `max_inverse_length`, and as "min_h" the smallest thickness on water.
     """
     bounds_of_strips = map_on_all_cores(field_bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in bounds_of_strips], axis=0)

@@ -1,6 +1,7 @@
 """Wetting and drying: faces close in thin water, cells never lose more than they hold, bores conserve momentum.
 
-A face has a sill z = - min(H, H_E), the higher bed of its two cells. The water above the sill in these cells is
+A face has a sill z = - min(H, H_E), the higher bed of its two cells, where E marks the cell to the east or north. With
+h_dry = `drying.thickness`, the water above the sill in these cells is
 
     l = max(0, eta - z),   r = max(0, eta_E - z),   and the face is open by w = clip(max(l, r)/h_dry - 1, 0, 1).
 
@@ -104,7 +105,7 @@ class WettingFlow(Flow):
     Where s > 0, h is at least h_dry, because terms divide by it; h_u and h_v are means of this h.
 
     Attributes:
-        step_start: {name: field} of h, u and v at the start of the step, padded.
+        step_start: {name: field} of h, u, v and fields of terms at the start of the step, padded.
         dt: length of the step, s; None if there is no step.
         drying_thickness: h_dry, m.
         faces_x, faces_y: the WettingFaces.

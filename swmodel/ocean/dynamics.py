@@ -55,6 +55,9 @@ def tendency(
     Returns:
         State of Patches that cover at least the block, units of x per second.
 
+    Raises:
+        UsageError: a term returns a tendency of something else than a prognostic field.
+
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)

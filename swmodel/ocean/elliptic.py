@@ -112,7 +112,7 @@ class UniformLayer(NamedTuple):
 
 
 def uniform_layer(blocks, physics, transport: Transport) -> UniformLayer:
-    """The UniformLayer of a sea with this section [physics]; `blocks` as for `balanced_flow`."""
+    """The UniformLayer of a sea with this section [physics]; `blocks` and UsageError as for `balanced_flow`."""
     require_rectangle("balanced flows are", blocks, transport)
     depths = [grid.depth.block_values(shape) for _, grid, shape in blocks]
     min_and_negated_max = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
@@ -145,7 +145,7 @@ def balanced_flow(blocks, config: Config, transport: Transport) -> list[dict[str
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
     All processes call it together. Potential vorticity on walls is ignored. UsageError: the domain is not a plane
-    without land and open boundaries, or depth or f is not uniform.
+    without land and open boundaries, depth or f is not uniform, or f is zero.
 
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.

@@ -26,7 +26,7 @@ class Flow:
         crossed_u, crossed_v: 1 on the faces inside the domain that water crosses: open ones, and those over barriers.
         has_barriers: whether there are barriers.
         has_open_boundaries: whether the domain has open boundaries.
-        breaking_fraction: with `drying`, how much a cell breaks or is thin, from 0 to 1.
+        breaking_fraction: with `drying`, how much the water of a cell breaks or is thin, from 0 to 1.
         min_mobile_thickness: with `drying`, the thickness below which water stays in its cell, m.
     """
 
@@ -102,11 +102,11 @@ class Flow:
         return self.h - self.grid.depth
 
     def speed_u(self) -> Patch:
-        """sqrt(u² + ((v^x)^y)²) on u faces, m s-1."""
+        """sqrt(u² + ((v^x)^y)²) on u faces, m s-1, where (v^x)^y is the mean of v in x and y."""
         across = my_c(mx_f(self.v))
         return (self.u * self.u + across * across).map(root)
 
     def speed_v(self) -> Patch:
-        """sqrt(v² + ((u^x)^y)²) on v faces, m s-1."""
+        """sqrt(v² + ((u^x)^y)²) on v faces, m s-1, where (u^x)^y is the mean of u in x and y."""
         across = my_f(mx_c(self.u))
         return (self.v * self.v + across * across).map(root)

@@ -32,8 +32,8 @@ class Grid(NamedTuple):
     rarea: Metric  #: 1/area, m-2
     f: Any  #: s-1, corners
     depth: Any  #: m, centres
-    wet: Any  #: centres: 1 water, 0 land and beyond walls
-    open_u: Any  #: east faces: 1 between two wet cells, else 0
+    wet: Any  #: centres: 1 water, 0 land, beyond walls and in the outermost cells at open boundaries
+    open_u: Any  #: east faces: 1 between two wet cells without a barrier, else 0
     open_v: Any  #: north faces
     slip: Any  #: corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
     corner_weight: Any  #: corners: 4 / (number of wet cells around), 0 if there is none

@@ -38,7 +38,7 @@ def phase_increment(dt: float, period: float) -> PhaseIncrement:
 
 
 def phase_angle(increment: PhaseIncrement, now: Instant, dtype):
-    """2 pi times the elapsed fraction of the period at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
+    """2 pi times the elapsed fraction of the period at an Instant, in `dtype`, without whole periods before its step.
 
     step (high + low / 2^32) is reduced modulo one period in integers, so that no precision is lost after many steps.
     """

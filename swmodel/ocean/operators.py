@@ -184,7 +184,7 @@ def apply_weighted(factor: Patch, operation: partial[Patch], weight: Patch, a: P
 
 
 def diffusion_u(u: Patch, nu: FieldOrNumber, grid: Grid) -> Patch:
-    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu at centres; s weights the stress at the boundary."""
+    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu at centres; s is `grid.slip`."""
     through_x = nu * (grid.dy.centre * grid.rdx.centre * dx_c(u))
     through_y = at_corners(nu, grid) * (grid.slip * (grid.dx.corner * grid.rdy.corner * dy_f(u)))
     return grid.open_u * ((dx_f(through_x) + dy_c(through_y)) * grid.rarea.u)

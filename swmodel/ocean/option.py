@@ -67,7 +67,7 @@ class Section(BaseModel):
     @field_validator("*")
     @classmethod
     def check_magnitude(cls, value: Any) -> Any:
-        """Return the value; refuse numbers so large or small that arithmetic would fail."""
+        """Return the value. ValueError: a number is so large or so small that arithmetic would fail."""
         if isinstance(value, tuple):
             return tuple(cls.check_magnitude(each) for each in value)
         if isinstance(value, float) and value != 0 and not MIN_MAGNITUDE <= abs(value) <= MAX_MAGNITUDE:

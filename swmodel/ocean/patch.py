@@ -83,7 +83,7 @@ class Patch:
         return combine(array_function("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values; the function must keep rows and columns."""
+        """The patch with `function` applied to its values. TypeError: it changes the number of rows or columns."""
         mapped = function(self.values)
         if (shape := mapped.shape[-2:]) != self.values.shape[-2:]:
             raise TypeError(f"map: the function changes shape {tuple(self.values.shape[-2:])} to {tuple(shape)}")
@@ -94,7 +94,7 @@ class Patch:
         return self.cut((0, 0), shape).values
 
     def cut(self, start: tuple[int, int], stop: tuple[int, int]) -> Patch:
-        """The patch on cells start <= (row, column) < stop; axes of length one stay as they are."""
+        """The patch on cells start <= (row, column) < stop; axes of length one stay. BeyondHalo: as `block_values`."""
         return Patch(self.values_on(start, stop), start)
 
     def values_on(self, start: tuple[int, int], stop: tuple[int, int]) -> Any:
@@ -149,7 +149,10 @@ def array_function(name: str) -> Callable[..., Any]:
 
 
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
-    """`operation` on the common cells of the Patches; the other operands are numbers, or arrays of one number."""
+    """`operation` on the common cells of the Patches.
+
+    The other operands are numbers, or arrays of one number. TypeError: an array has more numbers.
+    """
     patches = []
     for operand in operands:
         if isinstance(operand, Patch):

@@ -90,7 +90,8 @@ INPUT_FIELDS = (
 #: Fields that a run may write, besides its tracers.
 OUTPUT_FIELDS = (*DERIVED, *(row.concentration_name or row.name for term in TERMS.values() for row in term.prognostic))
 
-#: Forcing fields: coefficients that may vary in time, except boundary data; a run may write them in each record.
+#: Forcing fields: coefficients that may vary in time, except boundary data and crests of barriers; a run may write them
+#: in each record.
 FORCING = tuple(
     name
     for name, row in COEFFICIENTS.items()

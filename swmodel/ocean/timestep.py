@@ -66,8 +66,9 @@ class RungeKutta(NamedTuple):
         remaining = iter(weights)
         return [[next(remaining) if weight else 0.0 for weight in row] for row in self.table]
 
-    def stage_instant(self, step, stage: int) -> Instant:
-        return Instant(step, sum(self.table[stage - 1])) if stage else Instant(step)
+    def stage_instant(self, step, number: int) -> Instant:
+        """The Instant of the state from which the tendency of the stage with this number, from 0 on, is computed."""
+        return Instant(step, sum(self.table[number - 1])) if number else Instant(step)
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         stage, tendencies = carry.state, []

@@ -29,7 +29,7 @@ from .variable import Variable
 #: The forms of a user-defined term (docs/python.md).
 UserTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Parametric
 
-#: The first parameters of every function of a term, whatever their names; coefficients follow.
+#: The first parameters of every function of a term; coefficients follow. Only in a case must they have these names.
 FIXED_PARAMETERS = ("state", "grid", "t")
 #: Numbers in the params of every run.
 SCALAR_PARAMS = ("gravity", "density")
@@ -65,7 +65,10 @@ def case_term(case, method) -> Term:
 
 
 def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
-    """The Term of a function; `layout`: that of its parameters, if it is the function of a Parametric."""
+    """The Term of a function; `layout`: that of its parameters, if it is the function of a Parametric.
+
+    UsageError: the function has unsuitable parameters, or with a layout the name of a field.
+    """
     names = coefficient_names(function, (*FIXED_PARAMETERS, "parameters") if layout else FIXED_PARAMETERS)
     context, name = source_line_of(function), function_name(function)
     if layout and name in (*VARIABLES, *SCALAR_PARAMS, *names):
@@ -122,7 +125,10 @@ def source_line_of(function) -> str:
 
 
 def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
-    """The coefficients of a term's function: its parameters after the `fixed` ones, except those with defaults."""
+    """The coefficients of a term's function: its parameters after the `fixed` ones, except those with defaults.
+
+    UsageError: it is not a function, or has too few parameters or parameters such as *args.
+    """
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is not a term; must be {form}, or a Term")
@@ -137,14 +143,17 @@ def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
 
 
 def coefficient_variable(name: str) -> Variable:
-    """The table's row of a coefficient; a new row at centres for a user-defined one."""
+    """The table's row of a coefficient; a new row at centres for a user-defined one.
+
+    UsageError: the name is that of the depth, the mask or an initial field.
+    """
     if name in INPUT_FIELDS and name not in COEFFICIENTS:
         raise UsageError(f"terms: {name} is not a coefficient; it belongs to the state or the grid")
     return COEFFICIENTS.get(name) or Variable(name, "centre", "", "", name)
 
 
 def check_term(term: Term) -> Term:
-    """The Term. UsageError: it has attributes that a user-defined term cannot have."""
+    """The Term. UsageError: it has attributes that a user-defined term cannot have, or the name of another term."""
     plain = Term("", term.tendency)
     extra_attributes = [
         name for name in vars(plain) if name not in ALLOWED_ATTRIBUTES and getattr(term, name) != getattr(plain, name)
@@ -159,7 +168,10 @@ def check_term(term: Term) -> Term:
 
 
 def check_rates(rates_by_name, flow, context: str) -> dict[str, Patch]:
-    """The tendencies from the function of a term, as Patches on the block; messages begin with `context`."""
+    """The tendencies from the function of a term, as Patches on the block.
+
+    UsageError, which begins with `context`: they are not a dict of such Patches or of numbers by prognostic field.
+    """
     if not isinstance(rates_by_name, dict):
         raise UsageError(
             f"{context} returns a {type(rates_by_name).__name__}; must be a dict of tendencies, such as "

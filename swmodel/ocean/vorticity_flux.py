@@ -1,7 +1,7 @@
 """The flux of potential vorticity, (q V) on u faces and (q U) on v faces, in five discretisations.
 
 Each function takes q at corners and the Flow with the transports U, V through faces (m3 s-1). It returns QV on u faces
-and QU on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy.
+and QU on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy. In formulas ^x and ^y are means in x and y.
 """
 
 from __future__ import annotations

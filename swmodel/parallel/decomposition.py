@@ -134,7 +134,8 @@ def parse_layout(
 ) -> tuple[int, int]:
     """The layout of a text "PYxPX", or that of `choose_layout` if it is empty; see there for `owners`.
 
-    LayoutError: the layout has another number of blocks than `n_blocks`, or blocks narrower than `min_length`.
+    LayoutError: `choose_layout` finds none, or the layout in the text has another number of blocks than `n_blocks`, or
+    blocks with fewer rows or columns than `min_length`.
     """
     if not text:
         return choose_layout(n_blocks, ny, nx, min_length, owners)

@@ -113,7 +113,7 @@ def n_cores() -> int:
 
 
 def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
-    """The number of cores for this process if the run's processes on this machine share its cores evenly."""
+    """The number of cores for this process if the run's processes on this machine share the cores that it may use."""
     rank_info = rank_info or get_rank_info() or RankInfo()
     return max(1, n_cores() // rank_info.local_size)
 

@@ -46,10 +46,10 @@ SUGGESTED_LIMIT_FACTOR = 1.5
 class StopRequests:
     """A context that collects requests to stop; a second signal ends the process at once.
 
-    An inner context inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the limit `walltime_seconds` counts. It is measured from the start of the program, and stops a run only after
-    `min_chunks` chunks of steps, so that each job in a chain makes progress. The caller sets `restart_seconds` to the
-    time that the last restart file took, s.
+    An inner context inherits the requests of the outer one. Outside the main thread it receives no signals, because
+    Python delivers none there. The limit `walltime_seconds` is measured from the start of the program, and stops a run
+    only after `min_chunks` chunks of steps, so that each job in a chain makes progress. The caller sets
+    `restart_seconds` to the time that the last restart file took, s.
     """
 
     def __init__(self, walltime_seconds: float | None = None, min_chunks: int = 0):
@@ -129,8 +129,8 @@ class StopRequests:
 def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], None]) -> Iterator[None]:
     """A context that calls `end_process(signal_number)` SIGNAL_GRACE_SECONDS after a signal, unless it has been left.
 
-    A thread calls it, because Python calls signal handlers only between two bytecode instructions of the main thread,
-    and one such instruction may compile or compute for much longer. If `stop_requests` already has a signal,
+    A thread makes this call, because Python calls signal handlers only between two bytecode instructions of the main
+    thread, and one such instruction may compile or compute for much longer. If `stop_requests` already has a signal,
     `end_process` is called at once. Only the main thread may enter the context.
     """
     if stop_requests.received_signal:

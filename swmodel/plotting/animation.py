@@ -29,7 +29,7 @@ from .titles import make_title_formatter
 log = logging.getLogger(__name__)
 logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # `animate` reports ffmpeg's last line
 
-#: Dots per inch; a frame is about 1100 pixels wide.
+#: Dots per inch; a frame of a wide domain is about 1100 pixels wide.
 FRAME_DPI = 160
 #: Default number of frames per second, and the shortest duration of an animation, s: if it has few records, the
 #: default is lower.

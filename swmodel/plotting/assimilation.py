@@ -106,7 +106,7 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
     axes[0].set_ylabel(f"{y_name} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
     x, y = wrap_to_domain(field_maps[-1], *to_picture_positions(data, x, y))
-    # dots, smaller if there are many: observed sea levels; triangles: other quantities
+    # Observed sea levels are dots, smaller if there are many; other quantities are triangles.
     for is_selected, marker in (quantity == 0, "."), (quantity > 0, "^"):
         positions = np.unique(np.stack([x[is_selected], y[is_selected]], axis=1), axis=0) / scale
         size = 14 if marker == "^" else min(60, max(1.5, 3000 / max(1, len(positions))))
@@ -138,7 +138,7 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
-    """Draw errors over time of the runs from first guess and analysis, and spread of members; shade the window."""
+    """Draw the errors of first guess and analysis over time, and any spread of the members; shade the window."""
     time, has_spread = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
     unit_seconds, unit = time_unit(DAY_SECONDS * float(time[-1]))
     units_per_day = DAY_SECONDS / unit_seconds

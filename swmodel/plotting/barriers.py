@@ -26,7 +26,10 @@ def read_barriers(data: netCDF4.Dataset) -> tuple[BarrierOptions, ...]:
 
 
 def barrier_segments(data: netCDF4.Dataset, field_map: FieldMap) -> np.ndarray:
-    """Both ends of each barrier face on the axes of a picture, in the unit of these axes: [face, end, (x, y)]."""
+    """Both ends of each barrier face on the axes of a picture, in the unit of these axes: [face, end, (x, y)].
+
+    On a rotated-pole grid, faces that cross the edge of the map are left out.
+    """
     grid = read_grid_options(read_configuration(data))
     faces = faces_of_barriers(grid, read_barriers(data))
     is_u, rows, columns = (

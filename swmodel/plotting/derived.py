@@ -98,7 +98,11 @@ def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
 
 
 def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
-    """The names in `fields`; for None, the first two of PREFERRED_FIELDS that are not zero in the last record."""
+    """The names in `fields`; for None, the first two of PREFERRED_FIELDS that are not zero in the last record.
+
+    If all are zero, or there is no record, they are the first two that exist; if none exists, the first field of the
+    file. PlotError: the file holds no field.
+    """
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)

@@ -58,7 +58,8 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
 def is_hidden_by_ground(name: str) -> bool:
     """Whether dry ground hides a field.
 
-    It hides neither forcing, such as wind, nor largest values and arrivals, nor the time fraction that a cell is wet.
+    It hides neither forcing, such as wind, nor largest values, their times and arrivals, nor the fraction of time
+    during which a cell is wet.
     """
     return not (name.endswith(WHOLE_RUN_SUFFIXES) or name in (*FORCING, WET_FRACTION_FIELD))
 

@@ -57,12 +57,13 @@ def plot(
     Args:
         path: run folder, NetCDF file or Zarr store; also of an ensemble, sensitivities, tides, spectra or an
             assimilation.
-        fields: names of fields; None: for a run relative vorticity and sea level, or others if these are zero; for an
-            ensemble mean and spread of sea level, and time series; for sensitivities all maps; for tides the
-            first amplitude, with cophase lines; for spectra all of them; for an assimilation its summary.
+        fields: names of fields; None: for a run relative vorticity and sea level, or others if these are zero or
+            missing; for an ensemble mean and spread of sea level, and time series; for sensitivities all maps; for
+            tides the first amplitude, with cophase lines; for spectra all of them; for an assimilation its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the record nearest to it is drawn, and `record` is ignored.
-        output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
+        output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields, or
+            ASSIMILATION_FIGURE for the summary of an assimilation.
         member: the member of an ensemble whose fields are drawn.
         colour_range: how the limits of the colour scale are chosen.
         overlays: what is drawn over each map.

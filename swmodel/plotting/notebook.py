@@ -39,8 +39,9 @@ def plot(
 
     Args:
         source: run folder, NetCDF file or Zarr store, or xarray.Dataset of an output file or of `Simulation.dataset`.
-        fields: names of fields. Default: relative vorticity and sea level, or others if these are zero; for tides,
-            amplitudes with lines of equal phase; for an ensemble, mean and spread.
+        fields: names of fields. Default: relative vorticity and sea level, or others if these are zero or missing; for
+            tides, the first amplitude with lines of equal phase; for an ensemble, mean and spread; for other files see
+            `maps.plot`.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         member: the member of an ensemble whose fields are drawn.
@@ -53,6 +54,8 @@ def plot(
         PlotError: the source does not exist or lacks the field, or an option is invalid; it is a ValueError.
         FilesError: the source is damaged.
     """
+    if hasattr(source, "to_netcdf") and overlays.get("drifters"):
+        raise PlotError("drifters: a Dataset has no tracks; give the run folder")
     colour_range = ColourRange(range, vmin, vmax)
     if hasattr(source, "to_netcdf") and "time" in source.dims and range != "run" and time is None:
         n_records = source.sizes["time"]

@@ -1,4 +1,4 @@
-"""What is drawn over maps: barriers, lines of equal value of a field, arrows of the current, tracks of drifters."""
+"""What is drawn over maps: barriers, lines of equal value, arrows of current and wind, and tracks of drifters."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe_setup(setup: Setup) -> str:
-    """Case, grid, equations, time step, blocks, sources of fields, and output of a resolved Setup, one line each."""
+    """Case, grid, equations, state, time steps, executor, halo, fields, and output of a resolved Setup, as lines."""
     return "\n".join(f"{name:<16} {text}" for name, text in description_lines(setup))
 
 
@@ -51,7 +51,10 @@ def format_extent(grid) -> str:
 
 
 def fields_to_describe(setup: Setup) -> list[str]:
-    """Names of the depth, the mask, the initial fields, and all coefficients that are fields or nonzero numbers."""
+    """Names of the depth, the mask, the initial fields, and the coefficients that are fields or nonzero numbers.
+
+    Crests of barriers are left out.
+    """
     terms, config = setup.scheme.active_terms, setup.config
     initial = [row.name for term in terms for row in term.initial]
     coefficients = [row for term in terms for row in term.coefficients]

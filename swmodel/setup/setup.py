@@ -113,11 +113,11 @@ class Setup:
         """The coefficients of `block` by name, with `halo` cells around it (see `grid`), as NumPy arrays.
 
         Numbers have the shape [1, 1]; the parameters of a user term are a vector under its name. Besides gravity,
-        density and the thickness for drying, only coefficients of active terms are included. `ocean.records` describes
+        density and the thickness for drying, only values that active terms need are included. `ocean.records` describes
         varying coefficients.
 
         Args:
-            varying: function of (block, halo) that returns varying coefficients; None: their values at the start.
+            varying: function of (block, halo) that returns varying coefficients; None: their records at the start.
         """
         config, halo = self.config, self.static_halo if halo is None else halo
         rows, columns = rows_and_columns(block, halo)
@@ -137,7 +137,7 @@ class Setup:
         return cast_floats(values, self.dtype) | varying_values
 
     def params_of_time_step(self, substeps: int) -> dict[str, np.ndarray]:
-        """The numbers among the `params` that depend on the time step, [1, 1], for steps of dt / substeps."""
+        """The numbers that terms build, [1, 1], for steps of dt / substeps, because some depend on the time step."""
         time = self.config.time.model_copy(update={"dt": self.dt / substeps})
         config = self.config.model_copy(update={"time": time})
         values: dict[str, np.ndarray] = {}
@@ -163,7 +163,8 @@ class Setup:
     def state(self, block) -> State:
         """The initial state of `block` without a halo.
 
-        Where `fields.wet_mask` is 0, h is the depth and tracers are 0. The velocity is 0 on the faces of such cells.
+        Where `fields.wet_mask` is 0, h is the depth and all other fields at centres are 0. The velocity is 0 on the
+        faces of such cells.
         """
         config, (rows, columns) = self.config, rows_and_columns(block, 0)
         wet_patch = Patch(fields.wet_mask(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
@@ -229,7 +230,7 @@ def coriolis(config: Config, rows, columns) -> np.ndarray:
     """The Coriolis parameter at the corners in these rows and columns, s-1, float64.
 
     It is f0 + beta y, or 2 Omega sin(latitude) if both numbers are zero and points have latitudes. The shape is
-    [rows, 1], or [rows, columns] on grids with rotated axes.
+    [rows, 1], or [rows, columns] for latitudes on grids with rotated axes.
     """
     grid, physics = config.grid, config.physics
     corner = points(grid, "corner", rows, columns if has_rotated_axes(grid) else [0])

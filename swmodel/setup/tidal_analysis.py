@@ -14,7 +14,8 @@ from ..ocean.terms.tide import date_problem, repetition_problems
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: Number of analysed steps in the shortest period, unless `output.harmonics_every_steps` is set.
+#: At least so many steps in the shortest period are analysed if it has as many, and if `output.harmonics_every_steps`
+#: is not set.
 SAMPLES_PER_PERIOD = 40
 
 
@@ -33,9 +34,9 @@ def harmonic_analysis(config: Config) -> HarmonicAnalysis | None:
         return None
     constituents = analysed_constituents(config)
     min_period = min(each.period for each in constituents)
-    every = output.harmonics_every_steps or max(1, int(min_period / SAMPLES_PER_PERIOD / dt))
-    first_step = max(math.ceil((output.harmonics_from or 0.0) / dt / every) * every, every)
-    return HarmonicAnalysis(constituents, output.harmonics_fields, range(first_step, config.run.steps + 1, every))
+    every_steps = output.harmonics_every_steps or max(1, int(min_period / SAMPLES_PER_PERIOD / dt))
+    first_step = max(math.ceil((output.harmonics_from or 0.0) / dt / every_steps) * every_steps, every_steps)
+    return HarmonicAnalysis(constituents, output.harmonics_fields, range(first_step, config.run.steps + 1, every_steps))
 
 
 def analysed_constituents(config: Config) -> list[Constituent]:

@@ -90,7 +90,7 @@ def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: flo
 
     Args:
         dx: size of the cells, m.
-        fields: {name: function of the points} of the initial state, depth and forcing.
+        fields: {name: function of the points, and of the time, s, if it varies} of initial state, depth and forcing.
         seconds: model time to advance to, s.
         overrides: changes of the configuration, section__key=value.
     """

@@ -122,7 +122,7 @@ def geostrophic_adjustment() -> Iterator[Comparison]:
 
 @verification_test("Gill (1982), section 8.3; linear and quadratic drag laws", quick=False)
 def inertial_circle() -> Iterator[Comparison]:
-    """A uniform current turns with the period 2 pi/f, and drag slows it down as its law predicts."""
+    """A uniform current turns with the period 2 pi/f; drag slows it down, and wind raises it, as theory predicts."""
     grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.INERTIAL_PERIOD / 100}
     for name, drag in {
         "without drag": {},
@@ -251,8 +251,8 @@ def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple
     """The growth rate, s-1, and the streamfunction of the most unstable mode of a jet between walls.
 
     The jet is U(y) = speed sech²(y/width) at equidistant y, m; k is the wavenumber, rad m-1. The streamfunction at the
-    same y, complex, has a largest absolute value of 1. Rayleigh's equation is
-    (U - c)(phi'' - k² phi) - U'' phi = 0, here with second-order differences.
+    same y, complex, has a largest absolute value of 1. Rayleigh's equation for the streamfunction phi and the complex
+    phase speed c is (U - c)(phi'' - k² phi) - U'' phi = 0, here with second-order differences.
     """
     dy, n = y[1] - y[0], y.size
     U = speed / np.cosh(y / width) ** 2

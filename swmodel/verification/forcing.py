@@ -81,8 +81,8 @@ def surge_of_a_slow_storm() -> Iterator[Comparison]:
 def steady_set_up(config: Config, depth, tau_y, pressure) -> float:
     """Sea level, m, at the last point of a northward line, in steady balance with wind stress and pressure.
 
-    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), with eta = 0 at the first point. The depth, m, tau_y
-    and pressure, Pa, are arrays of all points.
+    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), with eta = 0 at the first point. The depth H, m, and
+    the stress tau_y and pressure p, Pa, are arrays of all points.
     """
     physics, eta = config.physics, 0.0
     for n in range(1, len(depth)):
@@ -294,7 +294,7 @@ def river_over_a_sill() -> Iterator[Comparison]:
         return 2.0 * (1 - np.exp(-(((x - sill_x) / 100.0) ** 2)))
 
     def thickness(x):
-        """The larger (upstream of the sill) or smaller h > 0 with h + q²/(2 g h²) = 3/2 critical_depth + H."""
+        """The larger (upstream of the sill) or smaller h > 0 with h + q²/(2 g h²) = 3/2 critical_depth + depth."""
         roots = [np.sort(np.roots([1, -1.5 * critical_depth - H, 0, critical_depth**3 / 2]).real) for H in depth(x)]
         return np.where(x < sill_x, [large for _, _, large in roots], [small for _, small, _ in roots])
 
@@ -324,7 +324,11 @@ def river_over_a_sill() -> Iterator[Comparison]:
     "Green and Ampt (1911): F - S ln(1 + F/S) = (1 - d) K t, S = (psi + h) d/(1 - d) with h at the start"
 )
 def ponded_column() -> Iterator[Comparison]:
-    """Ponded water infiltrates, fast at first, and no water is lost."""
+    """Ponded water infiltrates, fast at first, and no water is lost.
+
+    F is the infiltrated depth after a time t, h the thickness of the water, K the hydraulic conductivity, psi the
+    suction at the wetting front, and d the moisture deficit.
+    """
     K, suction, deficit, depth, errors = 1e-5, 0.1, 0.3, 0.2, []
     options = {"drying__active": True, "drying__thickness": 1e-3, "time__stepper": "gfb"}
     options |= {"physics__hydraulic_conductivity": K, "physics__wetting_front_suction": suction}

@@ -54,7 +54,7 @@ def energy_is_conserved() -> Iterator[Comparison]:
 
 @verification_test("Parseval's theorem")
 def parseval() -> Iterator[Comparison]:
-    """The sum of a spectrum over wavenumbers is the mean of the squared field."""
+    """The sum of the spectrum of potential energy over wavenumbers is its mean over the domain."""
     fields = {"eta": lambda at: 0.1 * np.random.default_rng(1).standard_normal((48, 64))[at.j, at.i]}
     simulation = simulate_flat_bottom(64, 48, 1e4, fields)
     physics = simulation.config.physics
@@ -66,7 +66,7 @@ def parseval() -> Iterator[Comparison]:
 
 @verification_test("well-balanced pressure and transports")
 def lake_at_rest() -> Iterator[Comparison]:
-    """Water at rest over a ridge, around an island, and over any relief of a sphere stays at rest."""
+    """Water at rest over a ridge, around an island, and over a random relief of a sphere stays at rest."""
     simulation = simulate("rest")
     config, initial_eta = simulation.config, simulation.field("eta")
     is_water = config.case.mask(config, grid_points(config)) > 0
@@ -114,7 +114,7 @@ def reference_agrees() -> Iterator[Comparison]:
 
 @verification_test("Taylor's theorem; the definition of the transpose", quick=False)
 def exact_derivatives() -> Iterator[Comparison]:
-    """The gradient of a run leaves a Taylor remainder of second order; tangent and adjoint agree."""
+    """The Taylor remainder of a run is of second order, tangent and adjoint agree, and the Hessian is symmetric."""
     config = load("double_gyre", BASIN | {"run.steps": 50, "run.days": None, "run.dtype": "float64"}, environ={})
     problem = Problem(config, controls_of(config), lambda view, k: view.state)
     problem.prepare(problem.first_guess(), curvature=True)

@@ -59,7 +59,7 @@ def test_gradient_of_the_cost_is_exact_and_its_hessian_is_symmetric(cost_functio
 
 
 def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experiment, tmp_path):
-    """Continuing with other settings, other observations or another truth is refused."""
+    """More outer iterations are accepted; other errors, other observations or another truth are refused."""
     transport, saved_iterations = cost_function.problem.transport, []
 
     def run(start, max_outer, report=ignore_event):
@@ -150,7 +150,7 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 
     (_, pull_back), identity = jax.vjp(inputs.operator.collect, problem.series(x)), np.eye(observations.size)
     columns = (cost_function.background_transpose(problem.adjoint(x, pull_back(unit)[0])) for unit in identity)
-    rows = np.stack([*map(flatten, columns)])  # H M L
+    rows = np.stack([*map(flatten, columns)])  # H M L, as in swmodel/assimilation/impact.py
     departure_covariance = rows @ rows.T + np.diag(observations.error**2)
     controls_by_run = (extend_corrections(controls, forecast.domain.setup) for controls in (inputs.first_guess, x))
     gradients = [forecast.value_and_gradient(controls, last_value)[1] for controls in controls_by_run]

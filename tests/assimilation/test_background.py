@@ -120,10 +120,10 @@ def test_transpose_of_errors_is_exact_and_equals_that_of_jax(options):
 
 def test_errors_are_zero_only_on_land_and_closed_faces():
     background, _, _, grid = background_case((1, 1), NY, NX)
-    halo, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
+    halo, errors = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
         is_open = mask[halo : halo + NY, halo : halo + NX] != 0
-        np.testing.assert_array_equal(dx[name] != 0, is_open, err_msg=name)
+        np.testing.assert_array_equal(errors[name] != 0, is_open, err_msg=name)
 
 
 def test_error_records_have_their_correlation_in_time():
@@ -167,7 +167,7 @@ def test_diffusion_does_not_pass_through_land():
 
 
 def test_correlations_on_a_sphere_depend_on_distance_in_metres():
-    """Variances are 1 but on closed faces; one correlation length away in x and in y the correlations are equal."""
+    """Variances are 1, and 0 on closed faces; one correlation length away in x and in y the correlations are equal."""
     ny, nx, radius = 24, 28, 60e3
     grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
     length = 6 * radius * np.radians(1.5)
@@ -207,7 +207,7 @@ def test_correlations_are_the_matern_function_far_from_coasts():
 
 
 def standard_deviations(background, shape):
-    """Square roots of diag(L Lᵀ), by field, in water and on open faces, from L of every unit vector."""
+    """Square roots of diag(L Lᵀ), by field, in water and on open faces; L is `background.apply`."""
     unit_vectors = jnp.eye(np.prod(shape)).reshape(-1, *shape)
     images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.field_names, w))))(unit_vectors)
     deviations = {name: np.sqrt(np.sum(np.square(image), axis=0)) for name, image in images.items()}
@@ -258,7 +258,7 @@ def gaussian_with_images(n, size, length, is_periodic, on_faces):
 
 @pytest.mark.parametrize(("name", "periodicity"), [("u", PERIODICITY_OPTIONS[1]), ("v", PERIODICITY_OPTIONS[3])])
 def test_spectrum_gives_the_gaussian_with_its_images(name, periodicity):
-    """Unit vectors give the matrix L Lᵀ. The grid truncates the spectrum where it is exp(-(pi L/dy)²/2), 3e-4."""
+    """Unit vectors give the matrix B. The grid truncates the spectrum where it is exp(-(pi length/dy)²/2), 3e-4."""
     sigma, ny, nx, length, (periodic_y, periodic_x) = 0.3, 7, 8, 1.6 * DX, periodicity.values()
     background = make_background(ny, nx, controls={name: (sigma, length)}, balanced=False, **SPECTRUM, **periodicity)
     unit_vectors = jnp.eye(ny * nx).reshape(-1, ny, nx)

@@ -25,12 +25,12 @@ pytestmark = pytest.mark.slow
 SIZES = [(5, 3), (7, 4), (6, 40)]
 
 
-def random_case(states, observations, members=23):
-    """Random members [N, n], a linear operator H [p, n], observations and their errors [p]."""
+def random_case(n, p, n_members=23):
+    """Random states [N, n] of N = `n_members` members, a linear operator H [p, n], p observations and their errors."""
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((members, states)) @ rng.standard_normal((states, states)) + rng.standard_normal(states)
-    H, error = rng.standard_normal((observations, states)), rng.uniform(0.3, 2.0, observations)
-    return x, H, rng.standard_normal(observations), error
+    x = rng.standard_normal((n_members, n)) @ rng.standard_normal((n, n)) + rng.standard_normal(n)
+    H, error = rng.standard_normal((p, n)), rng.uniform(0.3, 2.0, p)
+    return x, H, rng.standard_normal(p), error
 
 
 def analyse(x, *arguments, **options):
@@ -38,16 +38,16 @@ def analyse(x, *arguments, **options):
     return letkf.analyse(x[..., None], *arguments, **options)[..., 0]
 
 
-def pair_all(points, observations, weight=1.0):
-    index = np.tile(np.arange(observations), points)
-    return NearbyObservations(np.arange(points + 1) * observations, index, np.full(index.size, weight))
+def pair_all(n_points, n_observations, weight=1.0):
+    index = np.tile(np.arange(n_observations), n_points)
+    return NearbyObservations(np.arange(n_points + 1) * n_observations, index, np.full(index.size, weight))
 
 
 @pytest.mark.promise("LETKF equals the Kalman filter with the observations within its radius")
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize(("inflation", "weight"), [(1.0, 1.0), (1.3, 1.0), (1.0, 0.25)])
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
-    """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
+    """They are x + K (y - H x) and (1 - K H) P for the inflated covariance P, K = P Hᵀ (H P Hᵀ + R/weight)^-1."""
     x, H, y, error = random_case(*sizes)
     analysed = analyse(x, normalise_departures(x @ H.T, y, error), pair_all(*sizes, weight), inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
@@ -62,7 +62,7 @@ def test_perturbations_are_transformed_by_the_symmetric_root_and_relaxed(sizes):
     x, H, y, error = random_case(*sizes)
     scaled, nearby = normalise_departures(x @ H.T, y, error), pair_all(*sizes)
     perturbations = x - x.mean(axis=0)
-    A = (perturbations @ H.T / error).T
+    A = (perturbations @ H.T / error).T  # observed perturbations divided by the errors, [p, N]
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))
     analysis = analyse(x, scaled, nearby)
     expected = ((V / np.sqrt(s)) @ V.T) @ perturbations
@@ -125,10 +125,10 @@ def make_filter(config, folder):
     return experiment, EnsembleFilter(config, experiment)
 
 
-def apply_analysis(filter_, sample, number=None):
-    """Observe a sample and analyse its first `number` observations, or all; returns their indices."""
+def apply_analysis(filter_, sample, n_observations=None):
+    """Observe a sample and analyse its first `n_observations` observations, or all; returns their indices."""
     filter_.observe(sample)
-    indices = np.flatnonzero(filter_.operator.sample == sample)[:number]
+    indices = np.flatnonzero(filter_.operator.sample == sample)[:n_observations]
     filter_.analyse(indices)
     return indices
 
@@ -162,7 +162,7 @@ def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch
 def test_analysis_changes_no_bit_far_from_observations(tmp_path):
     _, filter_ = make_filter(letkf_config(**{"assimilation.localisation": 2.5e5}), tmp_path)
     before = filter_.fields()
-    indices, after = apply_analysis(filter_, 0, number=1), filter_.fields()
+    indices, after = apply_analysis(filter_, 0, n_observations=1), filter_.fields()
     for name, (offset_y, offset_x) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
         (distances,) = distances_to_observations(filter_.observations, indices, 100e3, (12, 10), offset_y, offset_x)
         changed = (after[name] != before[name]).any(axis=0)

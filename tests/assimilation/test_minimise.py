@@ -42,7 +42,7 @@ def test_conjugate_gradients_agree_with_scipy(iterations):
     assert cg.decrease == pytest.approx(-gradient @ cg.step - cg.step @ matrix @ cg.step / 2, rel=1e-10)
 
 
-# A nonlinear model with two kinds of controls and small departures: G(w) = y + 0.3 sin(y) + number², y = A field.
+# A nonlinear model with two kinds of controls and small departures: y + 0.3 sin(y) + number² with y = MATRIX field.
 MATRIX = np.random.default_rng(5).standard_normal((15, 12)) / 3
 ERROR = 0.1
 
@@ -98,7 +98,7 @@ def test_gauss_newton_finds_the_same_minimum_as_scipy():
 
 
 def test_stalled_minimisation_returns_the_best_iterate():
-    """The gradient has the wrong sign after the first iteration, or J is rounded to 1e-3 and is at its minimum."""
+    """Later gradients have the wrong sign. If rounding hides decreases of cost, the outcome is "precision"."""
     costs, events = [], []
 
     def reverse_later_gradients(w):

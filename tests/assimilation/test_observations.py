@@ -41,10 +41,10 @@ def random_observations(n=60, seed=0):
     return Observations(quantity.astype(np.int8), time[rows], x[rows], y[rows], value, error, platform[rows])
 
 
-#: Variables of a correct file: values and attributes. Row 4 has no value.
 TIMES = np.linspace(0, STEPS * DT, N_ROWS)
 NAN_AT_4 = np.where(np.arange(N_ROWS) == 4, np.nan, 1.0)
 COMPLETE_ROWS = [0, 1, 2, 3, 5, 6, 7, 8, 9]
+#: Variables of a correct file: values and attributes. Row 4 has no value.
 VALID_VARIABLES = {
     "time": (TIMES, {"units": "seconds since 2000-01-01 00:00:00"}),
     "x": (np.linspace(26.0, 43.0, N_ROWS), {"units": "km"}),
@@ -186,7 +186,7 @@ def test_with_reduced_gravity_the_interface_is_observed(tmp_path, config):
         assert "standard_name" not in data.eta.attrs.keys() | data.eta_error.attrs.keys()
 
 
-def test_files_without_observations_are_refused(tmp_path, config):
+def test_files_without_point_observations_are_refused(tmp_path, config):
     (tmp_path / "text.nc").write_text("not NetCDF")
     empty_variables = {name: (values[:0], attributes) for name, (values, attributes) in VALID_VARIABLES.items()}
     write_file(tmp_path / "empty.nc", empty_variables)

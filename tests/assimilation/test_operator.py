@@ -67,7 +67,7 @@ def observe_series(operator, states, depth):
 
 
 def linear_field(name, x, y):
-    """A linear field that changes by about one over 50 km."""
+    """A linear field that changes by 1 over 50 km along x, and by -1.5 along y."""
     return {"eta": 1, "u": -2, "v": 3}[name] * 0.1 + 2e-5 * x - 3e-5 * y
 
 

@@ -81,7 +81,7 @@ def test_right_answer_is_timed(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("factor", "context"), [(1.0001, "at this size"), (1.0, "in double precision")])
 def test_row_with_a_wrong_answer_fails(tmp_path, monkeypatch, factor, context):
-    """The reference is wrong by 1e-4 in double precision on a small grid and, with `factor`, also at this size."""
+    """The reference is wrong by 1e-4 in double precision on a small grid; at this size u is multiplied by `factor`."""
     task, compute_reference = task_of_row(JET, tmp_path, factor), reference_check.compute_reference
     monkeypatch.setattr(reference_check, "compute_reference", lambda config: compute_reference(config) * 1.0001)
     result = model_samples.measure_model(JET, task)

@@ -124,16 +124,16 @@ def test_values_that_are_set_are_those_of_the_model(tmp_path, name):
 def test_water_added_through_a_pointer_stays(tmp_path):
     """The memory holds the thickness after each step, and the sea gains the volume that is added, to round-off."""
     model, _ = make_component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
-    depth, area = model.get_value_ptr(THICKNESS_NAME), model.get_value_ptr("model_grid_cell__area")
+    thickness, area = model.get_value_ptr(THICKNESS_NAME), model.get_value_ptr("model_grid_cell__area")
     mouth = np.flatnonzero(model.get_value_ptr("earth_surface_ocean__area_fraction"))[:3]
-    initial_volume, added_volume = float((depth * area).sum()), 0.0
+    initial_volume, added_volume = float((thickness * area).sum()), 0.0
     for step in range(10):
-        depth[mouth] += 0.01 * (step + 1)
+        thickness[mouth] += 0.01 * (step + 1)
         added_volume += float(0.01 * (step + 1) * area[mouth].sum())
         model.update()
-        np.testing.assert_array_equal(depth, values_of_variable(model, THICKNESS_NAME).ravel())
+        np.testing.assert_array_equal(thickness, values_of_variable(model, THICKNESS_NAME).ravel())
     assert np.ptp(model.get_value_ptr(ELEVATION_NAME)) > 0.01
-    assert float((depth * area).sum()) == pytest.approx(initial_volume + added_volume, rel=1e-14)
+    assert float((thickness * area).sum()) == pytest.approx(initial_volume + added_volume, rel=1e-14)
 
 
 @pytest.mark.parametrize("grid", range(4))

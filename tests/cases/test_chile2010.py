@@ -68,7 +68,7 @@ def test_uplift_of_the_floor_lifts_the_water_and_leaves_dry_ground_dry(slip):
 
 @pytest.mark.fault("a fault whose slip, size or depth is in other units, or that lies elsewhere")
 @pytest.mark.parametrize("option", ["slip=1500", "top_depth=35", "length=450", "dip=91", "top_lat=95", "top_lon=34.5"])
-def test_fault_in_wrong_units_or_outside_the_domain_is_refused(option):
+def test_impossible_or_distant_fault_is_refused(option):
     key, value = option.split("=")
     with pytest.raises(swmodel.ConfigError, match=f"case.{key}"):
         swmodel.Simulation("chile2010", COAST | {f"case.{key}": float(value)}, fields=BED)
@@ -102,7 +102,7 @@ DIPS = [0.0, 1e-4, 30.0, 89.99, 90.0, 90.001, -30.0, -89.9999, -90.0]
 @pytest.mark.fault("Okada's formulas lose their digits near the vertical")
 @pytest.mark.parametrize("dip", DIPS)
 def test_fault_of_any_dip_equals_the_sum_of_point_sources(dip):
-    """The error is 1e-9 of the largest motion at each point, also above edges and corners and on the axes."""
+    """The error is at most 1e-9 of the largest motion at each point, also above edges and corners and on the axes."""
     x, y = (axis.ravel() for axis in np.meshgrid([-2.0, 0.0, 1e-6, 1.5, 3.0, 7.0], [-9.0, -1e-6, 0.0, 0.7, 3.0]))
     motions = ("strike_slip", "dip_slip", "opening")
     displacements = [displacement(Fault(4.0, np.radians(dip), 3.0, 2.0, **{motion: 1.0}), x, y) for motion in motions]
@@ -113,4 +113,4 @@ def test_fault_of_any_dip_equals_the_sum_of_point_sources(dip):
             depth, across = 4.0 - up_dip * np.sin(angle), y - up_dip * np.cos(angle)
             expected += weight_along * weight_up * point_source_displacement(depth, angle, x - along, across)
     largest = np.abs(expected).max((0, 1))
-    np.testing.assert_allclose(np.array(displacements) / largest, expected / largest, atol=1e-9)
+    np.testing.assert_allclose(np.array(displacements) / largest, expected / largest, rtol=0, atol=1e-9)

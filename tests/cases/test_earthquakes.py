@@ -116,11 +116,11 @@ def test_wrong_files_are_refused(text, pattern):
 
 
 def test_blocks_of_a_finite_fault_have_the_bits_of_the_whole_sum():
-    """The sum is exact to 1e-7 of the largest slip, on a grid with squares near some subfaults, or far from all."""
+    """The sum is exact to 1e-7 of the largest slip, both where it is interpolated and where it is not."""
     size = {"nx": 150, "ny": 140, "dlon": 0.05, "dlat": 0.05}
     faults, grid = many_subfaults(), configuration().grid.model_copy(update=size)
     rows, columns = np.arange(grid.ny), np.arange(grid.nx)
-    whole_grid = Earthquake(faults, grid, None, is_horizontal=False).uplift(rows, columns)
+    whole_grid = Earthquake(faults, grid, None, has_horizontal=False).uplift(rows, columns)
     selected_cells = Earthquake(faults, grid, None).uplift(rows[5::31], columns[7::29])
     assert np.array_equal(selected_cells, whole_grid[5::31, 7::29])
     at = points(grid, "centre", rows[::31], columns[::29])
@@ -144,15 +144,15 @@ def test_slip_grows_as_the_cosine_of_its_rise_and_fall():
 def test_horizontal_motion_of_a_slope_adds_to_the_uplift():
     """A floor at -depth that moves by (east, north, up) rises at a point by up + east d_x depth + north d_y depth."""
     grid, faults, rows, columns = configuration().grid, many_subfaults()[[3]], np.arange(80), np.arange(5, 70)
-    at, slope_y, fall_per_column = points(grid, "centre", rows, columns), 0.03, 150.0
+    at, slope_y, rise_per_column = points(grid, "centre", rows, columns), 0.03, 150.0
 
     def depth(rows, columns):
-        return 2000 + slope_y * at.dy * rows[:, None] - fall_per_column * columns[None, :]
+        return 2000 + slope_y * at.dy * rows[:, None] - rise_per_column * columns[None, :]
 
     projected = azimuthal_projection(grid, (faults.lon[0], faults.lat[0]), at)
     up, east, north = along_earth_axes(faults[0], *projected, True)
-    uplift = Earthquake(faults, grid, depth, is_horizontal=True).uplift(rows, columns)
-    np.testing.assert_allclose(uplift, up + slope_y * north - fall_per_column / at.dx * east, rtol=1e-9, atol=1e-12)
+    uplift = Earthquake(faults, grid, depth, has_horizontal=True).uplift(rows, columns)
+    np.testing.assert_allclose(uplift, up + slope_y * north - rise_per_column / at.dx * east, rtol=1e-9, atol=1e-12)
     assert np.abs(uplift - up).max() > 0.01
 
 

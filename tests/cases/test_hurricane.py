@@ -173,7 +173,7 @@ def message_of_refusal(changes) -> str:
         ("".join(line[:46] + "\n" for line in BEST_TRACK.lower().splitlines()), ":1: wind and pressure are missing"),
     ],
 )  # fmt: skip
-def test_impossible_track_is_refused_and_its_line_is_named(track_file, text, message):
+def test_impossible_track_is_refused_with_its_reason(track_file, text, message):
     track_file.write_text(text)
     assert message in message_of_refusal({"case.track": str(track_file)})
 

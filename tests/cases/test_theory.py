@@ -17,7 +17,7 @@ DAY = 86400.0
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("nodes", [{}, {"case.nodes_x": 3, "case.nodes_y": 2, "physics.gravity": 1.0}])
 def test_seiche_has_the_frequency_of_its_mode_on_the_c_grid(nodes):
-    """Self-attraction multiplies the frequency by sqrt(1 - beta); the C-grid lowers it by the fraction (k dx)²/24."""
+    """Self-attraction beta multiplies frequencies by sqrt(1 - beta), the C-grid by 1 - (k dx)²/24 for waves along x."""
     basin = {"grid.nx": 25, "grid.ny": 17, "grid.dx": 4e3, "grid.dy": 3e3, "physics.self_attraction": 0.09, **nodes}
     basin |= {"case.amplitude": 1e-6, "time.cfl": 0.2, "run.executor": "reference"}
     simulation = simulate("seiche", basin)
@@ -40,7 +40,7 @@ def test_seiche_has_the_frequency_of_its_mode_on_the_c_grid(nodes):
 
 @pytest.mark.night
 def test_potential_vorticity_is_conserved_over_a_seamount(optimised_steps):
-    """After seven days it is that of the inflow over the upper two thirds of the seamount; the cyclone drifts away."""
+    """Over the upper two thirds of the seamount it is that of the inflow after seven days; the cyclone drifts away."""
     sea = {"physics.gravity": 1.0, "physics.depth": 5e3, "case.height": 0.03, "scheme.vorticity_flux": "enstrophy"}
     simulation = simulate("seamount", {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3, **sea}, 7 * DAY)
     config, corners, zeta = simulation.config, grid_points(simulation.config, "corner"), simulation.field("zeta")

@@ -41,7 +41,7 @@ assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
 SHORT_PAGES = {"assimilation", "bmi", "cluster", "python"}
 
 PAGES_WITH_PROGRAMS = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
-#: Checks the GIS files of docs/flood-map.md for cells of any size. Cells in an open boundary have no values.
+#: Checks of the GIS files of docs/flood-map.md for cells of any size. Cells in an open boundary have no values.
 FLOOD_MAP_PROGRAM = """
 import pyogrio
 assert (maps.crs.to_epsg(), tuple(maps.bounds)) == (32617, (480e3, 3420e3, 520e3 - maps.res[0], 3450e3))

@@ -224,11 +224,11 @@ print(environment.resident_memory(), environment.peak_memory())
 
 @pytest.mark.night
 def test_members_take_the_memory_that_the_check_predicts(tmp_path):
-    """Without noise because the program waits for each step, and the allocator returns freed memory to the system."""
+    """There is no noise, because the program waits for each step and the allocator returns freed memory at once."""
     environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
     memory = [np.array(run_python(MEMORY_PROGRAM, 300, n, tmp_path / f"{n}.nc", **environment), int) for n in (12, 92)]
     resident_fields, peak_fields = (memory[1] - memory[0]) / (80 * 300**2 * 4)
     counted_fields = settings.fields_per_member(setup_of(configuration(time__stepper="ab3")))
-    # The halo of static fields adds half of the two winds, because rows have a multiple of the vector length.
+    # In the native step, the padding of their rows for vectors makes the two winds half as large again.
     assert counted_fields - 0.5 < resident_fields < counted_fields + 2
     assert peak_fields < 2 * counted_fields

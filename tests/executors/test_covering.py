@@ -57,7 +57,7 @@ def test_array_has_every_flux_stepper_and_term():
     assert {name for config in configs for name in setup_of(config).scheme.term_names} == set(TERMS) - {"bed_motion"}
 
 
-#: Keys of the equations that the array leaves out, by section: they are numbers and components like others in it.
+#: Keys of the equations that the array leaves out, by section: they act as others there do, or not on the step itself.
 KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
@@ -141,7 +141,7 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(fields, expected, strict=True))
 
 
-#: A row whose adjoint step test_cuda.py needs, too, and one with the default stepper; at night also one with drying.
+#: A row whose adjoint step test_cuda.py needs, too, and one with the default stepper; at night also ab2 and drying.
 DAY_ROWS, NIGHT_ROWS = [ROWS[5], ROWS[17]], [ROWS[0], ROWS[20]]
 OTHER_ROWS = [row for row in ROWS if row not in (*DAY_ROWS, *NIGHT_ROWS)]
 

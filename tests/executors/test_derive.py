@@ -71,7 +71,7 @@ class TorusStep:
 
 
 def check_tangent_and_transpose(step: TorusStep):
-    """Check that <y, M d> = <Mᵀ y, d>, and that M d is the difference of two steps; returns the adjoint programs."""
+    """Check that <y, M d> is <Mᵀ y, d> and a difference quotient for the tangent M; returns the adjoint programs."""
     forward = tangent(step.graph, step.programs, step.controls)
     fields = step.random_inputs(forward)
     states = step.run(forward, fields)

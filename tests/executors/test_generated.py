@@ -70,7 +70,7 @@ UNTRACEABLE_TERMS = {
 def test_untraceable_term_is_refused_with_its_line(monkeypatch, reason):
     tendency = UNTRACEABLE_TERMS[reason]
     config, scheme = with_term(monkeypatch, tendency)
-    vars(scheme)["halo_width"] = 1  # otherwise it is found by a test on arrays, in which some terms fail
+    vars(scheme)["halo_width"] = 1  # otherwise it is found by a test on arrays, in which some of these terms fail
     with pytest.raises(UsageError) as error:
         _ = request_of(Setup(config, scheme)).step_code
     message = str(error.value)

@@ -27,7 +27,7 @@ NO_SLIP = {"physics__slip": "no"}
 BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
 TRACER, DYE = {"name": "tracer"}, {"name": "dye", "initial": 2.0, "diffusivity": 300.0}
 FIFTH_ORDER = {"physics__tracers": tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))}
-#: A sill under water that crosses corners of cells, a dike, and a gate that moves.
+#: A sill, mostly under water, that crosses corners of cells; a dike; and a gate that moves.
 SILL = {"name": "sill", "line": ((8e3, 5e3, -20.0), (24e3, 20e3, -1.0), (36e3, 20e3, 0.3))}
 DIKE = {"name": "dike", "line": ((4e3, 10e3), (4e3, 25e3)), "crest": 5.0}
 GATE = {"name": "gate", "line": ((40e3, 0.0), (40e3, 30e3)), "gate": ((15.0, 1.0), (50.0, -40.0))}
@@ -152,7 +152,7 @@ class RecordedSteps:
 
 
 def assert_agrees(config, steps=2):
-    """Recorded steps and reference agree to 1e-12, in float32 to 1e-5, of the largest value of each field."""
+    """Assert that recorded steps and reference agree to 1e-12, in float32 to 1e-5, of the largest value of a field."""
     reference, recorded = ReferenceModel(setup_of(config)), RecordedSteps(config)
     expected = reference.advance(reference.start(), steps, config.time.dt).state
     state = recorded.advance(recorded.start(), steps).state
@@ -280,7 +280,7 @@ DRYING_OPTIONS = {
 @pytest.mark.parametrize("option", DRYING_OPTIONS)
 def test_cells_that_flood_and_fall_dry_agree(option, dtype):
     drags = ("quadratic_drag", "manning") if option == "basin, weno5, no slip" else ()
-    fields = drying_flats(7, 11, sides=2 * ("west" in option), coefficients=drags)
+    fields = drying_flats(7, 11, margin=2 * ("west" in option), coefficients=drags)
     options = (DRYING_SPHERE if "sphere" in option else DRYING) | {"run__dtype": dtype, "forcing__every": 7.0}
     config = configuration(7, 11, fields, **options | DRYING_OPTIONS[option])
     assert_agrees(config, steps=6)

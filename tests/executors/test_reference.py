@@ -41,7 +41,7 @@ def north(a):
 
 
 def assert_sum_is_zero(*terms, bound=1e-14):
-    """The sum of all elements of all terms is zero, relative to the sum of their absolute values."""
+    """Assert that the sum of all elements of all terms is at most `bound` times that of their absolute values."""
     total, scale = sum(term.sum() for term in terms), sum(np.abs(term).sum() for term in terms)
     assert scale > 0
     assert abs(total) <= bound * scale

@@ -27,7 +27,7 @@ OUTPUTS = ("output.nc", "output.zarr")
 
 
 def file_contents(path):
-    """Values, types, shapes, attributes and storage of all variables and the file, except for the history."""
+    """Values, types, shapes, attributes and storage of the file and its variables, without history and checksum."""
     with open_netcdf_or_zarr(path) as file:
         attributes = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
         if path.suffix == ".nc":

@@ -11,12 +11,12 @@ LEVEL = np.array([1.25, 0.5, -0.125, 2.0])
 
 
 def rows(template):
-    """A row for each time `t` and its level: `m` in m, `cm` in cm, `mm` in mm."""
+    """The template, filled in for each time `t` and its level, which is `m` in m, `cm` in cm and `mm` in mm."""
     series = zip(TIMES.tolist(), LEVEL, strict=True)
     return [template.format(t=t, m=level, cm=100 * level, mm=1e3 * level) + "\n" for t, level in series]
 
 
-#: A series in each format: its header, its rows, and a row without a value.
+#: The series in each format; in three there is also a row without a value.
 FORMATS = {
     "UHSLC": [*rows("{t:%Y,%m,%d,%H},{mm:.0f}"), "2010,2,28,2,-32767\n"],
     "CO-OPS": ["Date Time, Water Level, Sigma, O or I (for verified), F, R, L, Quality \n",

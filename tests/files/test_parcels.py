@@ -55,7 +55,7 @@ def positions_after(fieldset, x, y, time, dt):
 @pytest.mark.promise("Parcels moves particles in the output")
 @pytest.mark.parametrize("name", ["output.nc", "output.zarr"])
 def test_particles_in_pure_strain_have_the_error_of_runge_kutta(tmp_path, name):
-    """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Interpolation is exact, as the velocities are linear."""
+    """u = a x, v = - a y, a = RATE: x = x0 exp(a t), y = y0 exp(-a t). Interpolation is exact for linear velocities."""
     fieldset = fieldset_of_current(tmp_path / name, lambda x, y: RATE * x, lambda x, y: -RATE * y)
     x0, y0 = np.array([3.3, -6.2, 5.0]) * CELL_SIZE, np.array([30.0, -20.1, 10.0]) * CELL_SIZE
     errors = {}
@@ -82,7 +82,7 @@ def test_particles_on_a_sphere_follow_a_zonal_flow(tmp_path):
 @pytest.mark.promise("Parcels moves particles in the output")
 @pytest.mark.night
 def test_particles_stay_in_the_water(tmp_path):
-    """Currents of the model run against islands and a coast all around; particles move at most 0.04 cells per step."""
+    """Currents of the model run against islands and a coast all around; particles move at most 0.05 cells per step."""
     nx, ny, rng = 23, 17, np.random.default_rng(3)
     wet = rng.random((ny, nx)) > 0.2
     wet[[0, -1]], wet[:, [0, -1]] = False, False

@@ -41,7 +41,7 @@ def resume(folder, steps=9):
 
 @pytest.mark.parametrize(("format", "last_steps"), [("netcdf", (9, 15)), *night_params(("zarr", (15,)))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, last_steps):
-    """It even continues after the restart files from which it has read the fields were removed; with drifters."""
+    """A run with drifters even continues after the restart files from which it has read the fields were removed."""
     run, whole_run = tmp_path / "run", tmp_path / "whole"
     drifters = {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6}
     simulation(restart__format=format, **drifters).run(run)

@@ -105,7 +105,7 @@ def test_record_appears_when_the_last_rank_has_written_its_part(tmp_path):
     assert visible_steps == {"first record": [0], "half the second record": [0], "second record": [0, 7]}
 
 
-def n_records(path):
+def count_records(path):
     return len(StoreDataset(path)["time"]) if (path / "zarr.json").is_file() else 0
 
 
@@ -122,7 +122,7 @@ def test_store_of_a_killed_run_has_complete_records_and_continues(tmp_path, n_ki
         process.start()
         assert started.wait(60)
         deadline = time.monotonic() + 60
-        while number % 3 and n_records(path) <= n_kept and time.monotonic() < deadline:
+        while number % 3 and count_records(path) <= n_kept and time.monotonic() < deadline:
             time.sleep(0.01)  # every third kill may come before a new record is complete
         time.sleep(rng.uniform(0, 0.3))
         process.kill()

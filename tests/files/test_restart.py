@@ -28,7 +28,7 @@ def restart_steps(directory):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize(("stepper", "n_memories"), [("ab2", 1), ("ab3", 2), ("leapfrog", 1), ("rk4", 0), ("gfb", 2)])
 def test_restart_has_same_bits(tmp_path, stepper, n_memories):
-    """The state and the memory of the stepper are compared; executors/test_covering.py tries each executor."""
+    """The state and the memory of the stepper are compared; executors/test_covering.py does so for the native step."""
     options = {"time__stepper": stepper, "run__dtype": "float64", "time__dt": 10.0}
     whole_run = simulation(**options)
     whole_run.advance(5)

@@ -1,4 +1,4 @@
-"""Derivatives of runs on one process: bounded memory, names, parameters of terms, and wrong input.
+"""Derivatives of runs: bounded memory, names, the derivative of a larger loss, parameters of terms, and wrong input.
 
 Tests in tests/executors check with a covering array that derivatives are exact for every stepper, flux and term.
 """
@@ -157,7 +157,7 @@ def test_gradient_of_a_larger_loss_is_the_same_on_two_processes(ranks):
 @pytest.mark.parametrize("carries_per_step", [0.5, 1.0, 1.05, 2.5])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
 def test_checkpoint_plan_stays_within_the_memory_bound(steps, carries_per_step):
-    """All steps run once if all carries fit, and less than twice if twice the square root of their number fits.
+    """All steps run once if all carries fit; if steps take one carry, less than twice if 2 sqrt(steps) + 2 carries fit.
 
     A step takes as much memory as `carries_per_step` carries: less than one if a carry has memory of the stepper.
     """

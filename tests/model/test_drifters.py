@@ -42,7 +42,7 @@ def run(folder, *arguments, **options):
 
 
 def reference_step(x, y, before, after, dt, is_wet):
-    """The position, m, after a step from (x, y) on a doubly periodic plane; (u, v): `before` and `after` the step."""
+    """The position, m, after a step from (x, y) on a doubly periodic plane, with (u, v) `before` and `after` it."""
 
     def velocity(x, y, fraction):
         row, column = math.floor(y / DY), math.floor(x / DX)

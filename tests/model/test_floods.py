@@ -89,7 +89,7 @@ def test_gauges_and_flooded_area_follow_wet_cells(flood_runs):
 
 
 def test_energy_of_water_on_land_is_its_potential_energy():
-    """A lake at rest has no energy; a column of height h on ground at height b has rho g A h (b + h/2)."""
+    """A lake at rest has no energy; a column of height h and area A on ground at height b has rho g A h (b + h/2)."""
     model = swmodel.Simulation(make_config(run__executor="reference"))
     grid, physics = setup_of(model.config).grid(model.block, 0), model.config.physics
     state = model.state._replace(h=np.maximum(grid.depth, 0.0), u=np.zeros((NY, NX)), v=np.zeros((NY, NX)))

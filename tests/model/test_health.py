@@ -249,7 +249,7 @@ def test_drying_is_distinguished_from_blow_up(tmp_path):
 
 
 def test_largest_time_step_during_run_is_that_before_start():
-    """This includes all that limits the time step: waves, drag, friction and the transport of a tracer."""
+    """So are the rates that limit it, those of waves, drag, friction and the transport of a tracer."""
     terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "physics__tracers": ({"name": "tracer"},)}
     model = simulation(run__executor="reference", time__dt=1.0, **terms)
     health, extremes = Health(model), survey(model.setup)

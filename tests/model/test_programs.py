@@ -1,4 +1,4 @@
-"""Compiled programs are reused by all runs of the same kind in a process, and by no others."""
+"""Compiled programs are reused by all runs of the same kind in a process, and keep neither runs nor arrays alive."""
 
 import gc
 import weakref

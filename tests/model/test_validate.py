@@ -135,7 +135,7 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
 
 
 TWO_DAYS = SMALL | {"run.days": 2.0}
-#: Configurations that commands, Python, derivatives and ensembles refuse alike: {words: (case, overrides)}
+#: Configurations that commands, Python, derivatives, assimilation and ensembles refuse: {words: (case, overrides)}
 REFUSED_CONFIGS = {
     "physics.beta": ("jet", {"grid.periodic_y": True}),
     "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),

@@ -18,7 +18,7 @@ def write_executable(path, text):
 
 @pytest.fixture
 def fake_cluster(tmp_path):
-    """A folder for submitting jobs, with Slurm's commands in bin/; scontrol writes its arguments to a file."""
+    """A folder for submitting jobs; bin/ has a scontrol that writes its arguments to a file, and tests add more."""
     (tmp_path / "bin").mkdir()
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')

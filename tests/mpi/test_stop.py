@@ -145,4 +145,4 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
 )
 def test_run_interrupted_many_times_has_same_bits(tmp_path, interruptions, store):
     """This is a short form of `make soak`: it kills either rank, all processes or the launcher, or requests a stop."""
-    assert soak(tmp_path, interruptions, 3, store=store) > len(interruptions) * RESTART_STEPS // 2
+    assert soak(tmp_path, interruptions, 3, file_format=store) > len(interruptions) * RESTART_STEPS // 2

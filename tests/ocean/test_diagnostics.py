@@ -169,7 +169,7 @@ def flow_fields(u, v):
 
 
 def test_derived_fields_at_rest_and_in_solid_rotation():
-    """With h = H, eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y and W = -(2 r)²."""
+    """With h = H, eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y, okubo_weiss -(2 r)²."""
     rate = 1e-5
     flow, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
     assert not flow["eta"].any()
@@ -181,7 +181,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
 
 
 def test_okubo_weiss_distinguishes_strain_from_rotation():
-    """Stretching and shear without rotation have W = 4 r²; divergence and plane shear have W = 0."""
+    """The parameter W is 4 r² in stretching and shear without rotation, and 0 in divergence and in plane shear."""
     rate = 1e-5
     flows = {
         4: [(lambda x, y: x, lambda x, y: -y), (lambda x, y: y, lambda x, y: x)],

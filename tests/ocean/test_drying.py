@@ -120,7 +120,7 @@ def test_drag_in_thin_layers_never_reverses_a_current():
     assert (u_after_5 < u_after_1 + 1e-16).all()
 
 
-#: Wind stress along x, Pa; h_dry, m; the largest acceleration of thin water by this wind, m s-2.
+#: Wind stress along x, Pa; the thickness h_dry, m; the largest acceleration of thin water by this wind, m s-2.
 WIND_STRESS, H_DRY = -3.0, 1e-3
 MAX_WIND_ACCELERATION = 2.25 * abs(WIND_STRESS) / (1000 * 20 * H_DRY)
 

@@ -80,7 +80,7 @@ BASIN |= {"grid__periodic_x": False, "grid__periodic_y": False, "run__executor":
 @pytest.mark.fault("inflow is missing in the series")
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
 def test_volume_changes_by_inflow_of_the_series(stepper):
-    """The stepper weights the inflow like other tendencies; in the west it also follows from the fields u and eta."""
+    """The stepper weights the inflow like other tendencies; with ab2, that in the west also follows from u and eta."""
     fields = random_fields(9, 11, amplitude=0.1)
     model = swmodel.Simulation(configuration(9, 11, fields, **BASIN, time__stepper=stepper))
     density, epsilon, previous_inflow = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
@@ -126,7 +126,7 @@ def test_current_at_open_boundary_equals_current_inside():
 
 @pytest.mark.slow
 def test_oblique_waves_are_reflected_as_theory_says():
-    """The reflection coefficient is (1 - cos)/(1 + cos), except for the error of 16 cells per wavelength."""
+    """The reflection coefficient is (1 - cos a)/(1 + cos a) at incidence a, but for the error of 16 cells per wave."""
     nx, ny, dx, wavelength, angle = 160, 8, 1e3, 16e3, 45.0
     cos, sin = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     dy, dt, k = wavelength / sin / ny, 0.5 * dx / WAVE_SPEED, 2 * np.pi / wavelength

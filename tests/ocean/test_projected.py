@@ -60,7 +60,7 @@ def in_utm(crs, x, y):
 
 
 def write_wind(path, angle=0.0):
-    """Options for a file with a wind stress of 0.1 Pa towards an angle from east, on longitudes and latitudes."""
+    """Options for a file with a wind stress of 0.1 Pa towards an angle from east, rad, on longitudes and latitudes."""
     variables = lon_lat_axes(np.arange(13.0, 15.0, 0.1), np.arange(48.0, 50.0, 0.1))
     for name, component in (("east", np.cos(angle)), ("north", np.sin(angle))):
         variables[name] = ("lat lon", np.full((20, 20), 0.1 * component), {"units": "Pa"})
@@ -69,7 +69,7 @@ def write_wind(path, angle=0.0):
 
 
 def angle_of_x_axis(location):
-    """The angle from eastward to the x axis, degrees, by a geodesic from each point to another 50 m to the east."""
+    """The angle from eastward to the x axis, degrees, by a geodesic from each point to another 50 m along x."""
     at = points(make_config().grid, location, ROWS, COLUMNS)
     here, there = lon_lat(at.x, at.y), lon_lat(at.x + 50.0, at.y)
     return 90.0 - pyproj.Geod(ellps="WGS84").inv(*here, *there)[0]

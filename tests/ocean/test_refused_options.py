@@ -117,7 +117,7 @@ def test_boundary_data_may_be_missing_at_open_corner():
 
 @pytest.mark.fault("air pressure at open boundaries relative to another reference")
 def test_air_pressure_must_fit_its_reference_at_open_boundaries():
-    """An anomaly, or a pressure in hPa, is accepted only if `open_boundaries.pressure` is set to match."""
+    """An anomaly is accepted only if `open_boundaries.pressure` is set to match."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
     with pytest.raises(swmodel.ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
         check_config(sea_with_open_boundaries(6, fields, "west"))

@@ -66,14 +66,16 @@ def test_vector_components_are_rotated_to_the_axes():
 
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
-def test_arrays_are_neither_rotated_nor_mixed_with_functions():
+def test_arrays_and_numbers_are_neither_rotated_nor_mixed_with_functions():
     array = RNG.random((16, 24))
     config = load(Case, GLOBE, environ={}, fields={"u": array})
     np.testing.assert_array_equal(fields.evaluate(config, "u", *CELLS), array)
     assert not fields.evaluate(config, "v", *CELLS).any()
-    mixed = load(Case, GLOBE, environ={}, fields={"u": array, "v": lambda at: at.lat})
-    with pytest.raises(InputError, match="u and v: "):
-        fields.evaluate(mixed, "u", *CELLS)
+    mixed = {"u": array, "v": lambda at: at.lat}
+    number = {"open_boundaries.sides": ["north"], "open_boundaries.current_y": 0.3}
+    for options, given in ({}, mixed), (number, {"boundary_current_x": mixed["v"]}):
+        with pytest.raises(InputError, match="u and v: |boundary_current_x and "):
+            fields.evaluate(load(Case, GLOBE | options, environ={}, fields=given), next(iter(given)), *CELLS)
 
 
 @pytest.mark.fault("boundary currents are not rotated with the grid")

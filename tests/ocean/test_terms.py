@@ -45,7 +45,7 @@ def tendency_of_terms(config, *names):
 @pytest.mark.parametrize(("as_field", "slip"), [(False, "free"), (True, "no")])
 @pytest.mark.parametrize("name", DISSIPATIVE_TERMS)
 def test_damping_terms_take_energy(name, as_field, slip):
-    """dE/dt by the term alone is negative, with E = sum of h^x u²/2 + h^y v²/2 + g eta²/2 in a basin with islands.
+    """dE/dt by the term alone is negative, with E = sum of h^x u²/2 + h^y v²/2 + g eta²/2 in a channel with islands.
 
     Harmonic and biharmonic friction act on u, not on h u, so that they take the sum of u²/2.
     """
@@ -121,7 +121,7 @@ def test_phase_is_exact_after_any_number_of_steps(step, dtype, stage):
     assert min(difference, 2 * np.pi - difference) < 8 * np.finfo(dtype).eps * 2 * np.pi + 2 * np.pi * step * 2.0**-64
 
 
-# Closures: where they are zero, and what they conserve: momentum, or resolved plus subgrid energy
+# Closures: where they are zero, the formula of Smagorinsky, and which energy the others conserve
 
 
 def solid_rotation(rate):
@@ -162,7 +162,7 @@ def test_leith_e_returns_the_energy_that_it_dissipates():
 
 
 def test_zanna_bolton_does_no_work_by_vorticity():
-    """The sum of A (T_xx - T_yy) D / 2 and of A T_xy S is zero on a torus, before T is smoothed."""
+    """With stress T, tension D and shear S, (T_xx - T_yy) D/2 + T_xy S sums to zero on a torus before T is smoothed."""
     config = config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC)
     _, state, grid = initial_tendency(config, Scheme("energy", ("zanna_bolton",)))
     xx, yy, xy = zanna_bolton.stress(Flow(state, grid), {"zanna_bolton": 1.0})
@@ -173,7 +173,7 @@ def test_zanna_bolton_does_no_work_by_vorticity():
 
 @pytest.mark.parametrize(("slip", "sphere"), [("free", False), ("no", True)])
 def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
-    """The basin has islands, and e has two sources and both signs; the flux `energy` itself adds nothing."""
+    """The basin has islands; subgrid energy has two sources and both signs; the flux `energy` itself adds nothing."""
     options = {"physics__biharmonic_viscosity": 1e8, "grid__periodic_x": False, "physics__slip": slip}
     config = config_with_damping(random_fields(NY, NX, land=0.2), sphere=sphere, **options)
     terms = ("biharmonic_viscosity", "biharmonic_smagorinsky", "backscatter")

@@ -36,7 +36,7 @@ def test_put_copies_arrays():
 @pytest.mark.fault("more ranks than cells")
 @pytest.mark.fault("absurd numbers of processes")
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
-def test_error_about_too_many_processes_names_largest_number(nproc):
+def test_error_about_impossible_number_of_processes_names_largest_one(nproc):
     """The error is raised at once, because only possible numbers of rows are tried."""
     with pytest.raises(LayoutError, match="number is 6"):
         choose_layout(nproc, 2, 3)

@@ -20,7 +20,7 @@ MPIEXEC_OF_SRUN = {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8"
 
 @pytest.fixture
 def environ(monkeypatch):
-    """A separate, empty environment of this process, as a dict."""
+    """A separate, empty environment of this process, as a dict, on what seems to be a machine with 8 cores."""
     values = {}
     monkeypatch.setattr(os, "environ", values)
     monkeypatch.setattr(environment, "n_cores", lambda: 8)

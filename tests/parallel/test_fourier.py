@@ -1,4 +1,4 @@
-"""Transforms of fields equal those of scipy.fft, on one process and on devices; ranks: tests/mpi/test_layouts.py."""
+"""Transforms of fields equal those of scipy.fft, and on devices they have the same bits as on one process."""
 
 from functools import partial
 

@@ -1,7 +1,7 @@
 """The unchanged batch scripts in Slurm: jobs complete, reach their time limit, are requeued, and lose their node.
 
-Only the arguments of sbatch differ from those of a user: one node, two ranks, a short limit, a small case. Jobs with
-time limits, which are whole minutes, are submitted first, so that their time passes while other tests run.
+Only the arguments of sbatch (one node, two ranks, a short limit, a small case) and variables of the environment differ
+from those of a user. Jobs with time limits are submitted first, so that their whole minutes pass during other tests.
 """
 
 import os
@@ -180,7 +180,7 @@ def test_kill_of_a_rank_ends_the_job_and_keeps_its_restart_file(slurm_node, subm
 def test_job_outlives_daemon_and_continues_after_crash_of_node(slurm_node, submit_folder):
     job = SlurmJob(slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN)
     newest_step = job.wait_for_restart()
-    slurm_node.kill_daemon()
+    slurm_node.kill_slurmd()
     job.wait_for_restart(above_step=newest_step)
     slurm_node.crash_node()
     assert job.job_properties()["JobState"] == "RUNNING", "Slurm should not have noticed the crash yet"

@@ -26,7 +26,7 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     """(BackgroundErrors, config, transport, grid) of the block of this process, on a beta plane.
 
     `land` is a mask, or whether there are islands; `name` is that of the transport. `options` contains overrides of the
-    configuration, section__key=value, and parts of Smoothing.
+    configuration, section__key=value, parts of Smoothing, and `sphere`, which replaces the plane.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
     config_overrides = {"physics__beta": 2e-11} | {k: v for k, v in options.items() if "__" in k}

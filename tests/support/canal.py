@@ -13,14 +13,14 @@ RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
 def equatorial_canal(nx, beta=0.0, factor=1e-3, **options):
     """A canal of nx cells round the equator, with the wave that M2 forces; overrides are written section__key=value.
 
-    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, where the grid replaces k by 2/dx sin(k dx/2).
+    With equilibrium tide eta_eq, frequency w and wavenumber k, eta = eta_eq/(1 - beta - (w/k)²/(gH)), u = -w eta/(kH).
 
     Returns:
         The configuration, for a quarter of a period; the amplitude of the wave, m; its ratio to the equilibrium tide.
     """
     (tide,) = constituents_at(("M2",), DATE)
     dx = 2 * np.pi * RADIUS / nx
-    w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)
+    w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)  # rad/s; 2 / RADIUS on the grid, rad/m
     ratio = 1 / (1 - beta - (w / k) ** 2 / (9.81 * DEPTH))
     height = ratio * factor * tide.nodal_factor * EQUILIBRIUM["M2"].height
 

@@ -2,7 +2,7 @@
 
 
 def assert_satisfies_cf(path, on_sphere=False):
-    """Assert that the checker finds no errors except SGRID's role and several longitudes, which it does not know."""
+    """Assert that it finds only errors on SGRID and, on a sphere, on several longitudes, which it does not know."""
     from compliance_checker.runner import CheckSuite, ComplianceChecker
 
     CheckSuite.load_all_available_checkers()

@@ -206,7 +206,7 @@ def configuration_of(name: str) -> swmodel.Config:
     names = names if row["coefficients"] == "fields" else []
     options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
     if row["stepper"] == "drying":
-        fields = drying_flats(NY, NX, sides=2 * (row["boundary"] == "open"), coefficients=names)
+        fields = drying_flats(NY, NX, margin=2 * (row["boundary"] == "open"), coefficients=names)
         fields |= {name: fields[name] * DRYING_SCALE[name] for name in names if name in DRYING_SCALE}
     else:
         fields = random_fields(NY, NX, coefficients=names, amplitude=0.3)

@@ -1,4 +1,4 @@
-"""A run that would take hours, started from the command line as a user does, for tests that disturb it."""
+"""A run that is longer than any test, started from the command line as a user does, for tests that disturb it."""
 
 import contextlib
 import os

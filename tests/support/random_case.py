@@ -18,7 +18,7 @@ TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__s
 #: Largest values of the coefficients that can be random fields.
 COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "self_attraction": 0.2}
 COEFFICIENTS |= {"viscosity": 300.0, "biharmonic_viscosity": 1e8}
-#: The coefficients of the closures.
+#: The coefficients of the closures, and their largest values as random fields.
 CLOSURES = {"smagorinsky": 0.15, "biharmonic_smagorinsky": 0.06, "leith": 1.0, "leith_e": 8.0}
 CLOSURES |= {"zanna_bolton": 1.0, "backscatter": 0.3}
 #: Ground that absorbs water by the law of Green and Ampt where the sea falls dry.
@@ -48,9 +48,9 @@ DRYING_SPHERE = DRYING | {"physics__viscosity": 1.0, "sphere": True, "grid__radi
 DRYING |= section("grid", dx=50.0, dy=60.0) | section("physics", f0=1e-2, viscosity=1.0)
 
 
-def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):
-    """As `random_fields`, but with a rough bed, half under water, and puddles; the outer `sides` rows are deep."""
-    rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides) > 0
+def drying_flats(ny, nx, seed=2, margin=0, coefficients=()):
+    """As `random_fields`, but with a rough bed, half under water, and puddles; `margin` cells at each edge are deep."""
+    rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * margin, nx - 2 * margin)), margin) > 0
     depth = np.where(inner, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 5 + rng.random((ny, nx)))
     eta = 1.5 * (rng.random((ny, nx)) < 0.5) + 0.1 * rng.standard_normal((ny, nx))
     puddle_level = np.where(rng.random((ny, nx)) < 0.5, 0.055 - depth, eta)
@@ -59,13 +59,13 @@ def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):
     return fields | {"linear_drag": 100 * fields["linear_drag"]}
 
 
-def random_weather(ny, nx, records=3, seed=5):
-    """Records of wind stress, wind, air pressure, and sources and sinks of water: {name: [records, ny, nx]}."""
+def random_weather(ny, nx, n_records=3, seed=5):
+    """Records of wind stress, wind, air pressure, and sources and sinks of water: {name: [n_records, ny, nx]}."""
     rng = np.random.default_rng(seed)
     sizes = {"wind_x": 0.3, "wind_y": 0.3, "u10": 20.0, "v10": 20.0, "air_pressure": 300.0}
-    weather = {name: size * rng.standard_normal((records, ny, nx)) for name, size in sizes.items()}
+    weather = {name: size * rng.standard_normal((n_records, ny, nx)) for name, size in sizes.items()}
     water = {"rain": 2e-4, "evaporation": 1e-4, "infiltration": 5e-5, "river_inflow": 1e-4, "drainage": 3e-5}
-    return weather | {name: size * rng.random((records, ny, nx)) for name, size in water.items()}
+    return weather | {name: size * rng.random((n_records, ny, nx)) for name, size in water.items()}
 
 
 def configuration(ny, nx, fields=None, sphere=False, has_weather=False, has_moving_floor=False, **overrides):
@@ -73,7 +73,7 @@ def configuration(ny, nx, fields=None, sphere=False, has_weather=False, has_movi
 
     The fields of the case are `fields`, {name: [ny, nx]}, or `random_fields`, except those that an override sets to a
     number. `has_weather` adds `random_weather`, with records at times between steps, and `has_moving_floor` an uplift
-    that varies in time. On a sphere the cells have about the same size.
+    that varies in time. On a sphere the cells have about the same size, but those of a periodic x are longer.
     """
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}

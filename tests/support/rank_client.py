@@ -1,4 +1,4 @@
-"""Run functions of tests on several ranks: one server of four ranks (rank_server.py) serves a whole test run."""
+"""Run functions of tests on several ranks: a server of four ranks (rank_server.py) serves a whole test run."""
 
 import contextlib
 import fcntl

@@ -31,9 +31,9 @@ def run_swmodel(*words) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def run_on_ranks(ranks, number, *words, code=0, run=run_swmodel) -> str:
+def run_on_ranks(ranks, n_ranks, *words, code=0, run=run_swmodel) -> str:
     """Run a command on a number of ranks, all of which must end with this exit code; returns their standard error."""
-    results = ranks(number, run, *words, *(("--nproc", 1) if number == 1 else ()))
+    results = ranks(n_ranks, run, *words, *(("--nproc", 1) if n_ranks == 1 else ()))
     errors = "".join(err for _, _, err in results)
     assert {each[0] for each in results} == {code}, errors
     return errors

@@ -38,7 +38,7 @@ MAX_REQUEST_SECONDS, request_start_times = 240.0, []
 
 @cache
 def communicators(size: int) -> tuple:
-    """Communicators of the first `size` ranks: the model's world, one for messages within programs, one for others."""
+    """Communicators of the first `size` ranks: the model's world, and those for messages in programs and outside."""
     group = WORLD.Create_group(WORLD.Get_group().Incl(range(size)))
     return group, group.Clone(), group.Clone()
 

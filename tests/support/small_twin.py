@@ -28,14 +28,14 @@ def letkf_config(**overrides):
 
 
 def smallest_twin(case="double_gyre_twin", **overrides):
-    """A configuration with 13 x 11 cells of 120 km and steps of two hours, 7 in the window and 5 after it."""
+    """A configuration with 11 x 13 cells of 120 km and steps of two hours, 7 in the window and 5 after it."""
     sizes = {"grid.nx": 11, "grid.ny": 13, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3}
     times = {"time.dt": 7200.0, "run.steps": 7, "output.every_steps": 3, "assimilation.every_steps": 7}
     spans = {"case.spinup": 2.0, "case.lead": 0.5, "case.forecast": 5 / 12}
     return swmodel.load(case, sizes | times | spans | overrides, environ={})
 
 
-#: An almost linear experiment with waves of 1 mm on 500 m of water, in which the first guess does not know the wind.
+#: An almost linear experiment with waves of 1 mm on 500 m of water, in which the first guess does not know the weather.
 WINDS_TWIN = {
     "grid.nx": 7, "grid.ny": 9, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3, "time.dt": 7200.0,
     "run.steps": 20, "run.dtype": "float64", "output.every_steps": 5, "case.wind": 1e-4, "case.perturbation": 1e-3,

@@ -17,7 +17,7 @@ from swmodel.ocean.table import VARIABLES
 NY, NX, STEPS = 9, 13, 31  # the run is longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:6, 5:8] = 0.0
-WEATHER = random_weather(NY, NX, records=7)
+WEATHER = random_weather(NY, NX, n_records=7)
 #: Positions at the centre of a cell, in a cell at the open boundary, next to the island, and between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {

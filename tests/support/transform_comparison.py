@@ -78,7 +78,7 @@ def pairs_with_different_bits(transport, dtype, pairs):
 
 
 def derivatives(transport, pairs, state, direction, weight):
-    """For use in a jitted program: derivatives of a smoothed field and of a scalar; of the last pair two at once."""
+    """For use in a jitted program: derivatives of a smoothed field and a scalar, and of the last pair two gradients."""
 
     def low_pass(fourier, field):
         coefficients = fourier.forward(field)

@@ -85,7 +85,7 @@ def describe_machine() -> Iterator[Finding]:
 
 
 def check_one_process() -> Iterator[Finding]:
-    """Whether JAX has a device, and compiles and runs a program on it."""
+    """Whether JAX has a device, and compiles and runs a program on it; if so, also the state of the native steps."""
     start = time.perf_counter()
     try:
         check_devices()

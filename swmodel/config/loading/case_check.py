@@ -75,8 +75,8 @@ def option_problem(name: str, field: FieldInfo) -> str:
 def attribute_problem(name: str, value: Any, known_names: Collection[str]) -> str:
     """The problem of an attribute of the class of a case; "" for none.
 
-    A function with FIELD_SIGNATURE must have a name in `known_names`, or one that begins with an underscore, so that a
-    misspelt field is an error.
+    A function with FIELD_SIGNATURE, with or without a further t, must have a name that is in `known_names`, that `Case`
+    has, or that begins with an underscore, so that a misspelt field is an error.
     """
     if new_name := NEW_NAMES.get(name, name.replace("outside_", "boundary_") if name.startswith("outside_") else ""):
         return f"is called {new_name} now; rename it"

@@ -42,10 +42,11 @@ def is_case(value) -> bool:
 
 
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
-    """The case of the last layer that names a case; the keys that identify a case are removed from all layers.
+    """The case of the last layer that names a case, "jet" if none does.
 
-    The second result is a layer with the path and checksum of the case's file, or with the options of a case object.
-    ConfigError: there is no such case, or its file or class cannot be used.
+    The keys that identify a case are removed from all layers. The second result is a layer with the path and checksum
+    of the case's file, or with the options of a case object. ConfigError: there is no such case, or its file or class
+    cannot be used.
     """
     identity = {"name": ConfigValue("jet", "case.name")}
     for layer in layers:
@@ -64,7 +65,7 @@ def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
 
 
 def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, Any]) -> tuple[type[Case], ConfigLayer]:
-    """The case of `case.file`, which may be a Python object, and its layer (`find_case`).
+    """The case of `case.file`, which may be a Python class or object, and its layer (`find_case`).
 
     Args:
         identity: keys of [case] that identify the case.
@@ -100,7 +101,10 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
 
 
 def case_from_table(table: Mapping[str, Any], text: str | None) -> type[Case]:
-    """The case that the table [case] of a run's configuration names; `text`: that of a user-defined case's file."""
+    """The case that the table [case] of a run's configuration names; `text`: that of a user-defined case's file.
+
+    ConfigError: there is no such case, the text is missing, or it is that of another case.
+    """
     file = table.get("file")
     if file and file != IN_PYTHON:
         if not text:
@@ -141,7 +145,7 @@ def case_from_text(text: str, path: str) -> type[Case]:
 
 
 def execute_module(text: str, path: str) -> types.ModuleType:
-    """The module from the text of a Python file; each text is executed once."""
+    """The module from the text of a Python file; each text is executed once. ConfigError: it fails."""
     name = f"swmodel_case_{sha256(text)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -160,7 +164,11 @@ def execute_module(text: str, path: str) -> types.ModuleType:
 
 
 def recorded_case(case: Case) -> Case:
-    """The case as a run records it: with the name of its file in the run folder, and its checksum."""
+    """The case as a run records it.
+
+    `file` and `sha256` describe the copy of a user's file in the run folder. For a class or object from Python, `file`
+    is IN_PYTHON.
+    """
     case = case.for_record()
     if case.file_text:
         return case.model_copy(update={"file": CASE_FILE_NAME, "sha256": sha256(case.file_text)})

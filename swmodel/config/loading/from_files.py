@@ -23,7 +23,7 @@ GRID_FILE_KEY, STATE_KEY = ("grid", "file"), ("input", "state")
 TIDE_FILE_KEY, SIDES_KEY = ("open_boundaries", "tide"), ("open_boundaries", "sides")
 ATLAS_KEY, ATLAS_FOLDER_KEY = ("open_boundaries", "atlas"), ("open_boundaries", "atlas_folder")
 CONSTITUENTS_KEY = ("open_boundaries", "constituents")
-#: Keys of [grid] that may be given together with `grid.file`, and the fields in that file.
+#: Keys of [grid] that need not agree with the contents of `grid.file`, and the fields in that file.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
 BARRIERS_KEY = ("barriers", "lines")
@@ -139,6 +139,7 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
     """The tables [[station]], [[drifters]] or [[barrier]] of a file, with the context of each table in messages.
 
     A text table of stations or drifters has the columns lon and lat (or x and y); stations also have a name.
+    ConfigError: the file cannot be used.
     """
     names, kind_of_list = TABLE_FILE_COLUMNS[list_key], list_key[1]
     path = Path(absolute_path(entry))

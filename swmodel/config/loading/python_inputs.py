@@ -104,7 +104,10 @@ def array_elements(config: Config, array_name: str, value, names: list[str]) -> 
 
 
 def recorded_config(setup: Setup):
-    """The configuration of a Setup, in which [python] has the names and SHA-256 of inputs, as a run records them."""
+    """The configuration of a Setup, in which [python] has the names and SHA-256 of inputs, as a run records them.
+
+    ConfigError: a field from Python is missing.
+    """
     config, scheme = setup.config, setup.scheme
     python, case, sources = config.python, config.case, dict(config.python._sources)
     terms, term_names = {term.name: term for term in scheme.user_terms}, [entry.split()[0] for entry in python.terms]

@@ -1,6 +1,7 @@
 """Sources of configuration values: a TOML file, environment variables, overrides from the command line or Python.
 
-Each source becomes a ConfigLayer. Errors in its syntax are added to a list of problems, one line each.
+Each source becomes a ConfigLayer. A file that cannot be read as TOML raises ConfigError; other errors in the form of a
+source are added to a list of problems, one line each.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ ConfigLayer: TypeAlias = dict[tuple[str, str], ConfigValue]
 
 
 def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
-    """The layer of a TOML file; each problem begins with `file:line`. ConfigError: it cannot be read, or is empty."""
+    """The layer of a TOML file; each problem begins with `file:line`.
+
+    ConfigError: the file cannot be read, is not TOML, or is empty.
+    """
     text = read_text_file(path, MAX_CONFIG_FILE_BYTES, "configuration")
     try:
         tables = parse_toml(text)
@@ -99,7 +103,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, problems: list[str]) -> ConfigLayer:
-    """The layer of nested tables read from `path`; values outside a table are problems."""
+    """The layer of tables read from `path`; unknown lists, values outside a table and keys given twice are problems."""
     layer: ConfigLayer = {}
     for section, table in tables.items():
         line = line_numbers.get((section, None)) or line_numbers.get((None, section), 1)

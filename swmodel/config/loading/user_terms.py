@@ -26,7 +26,7 @@ ROUND_OFF = 1e-6
 
 
 def check_terms(setup: Setup) -> None:
-    """Check that the user terms can be computed. ConfigError: a term cannot."""
+    """Check the user terms. ConfigError: one cannot be computed, depends on the block, or has the name of another."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.user_terms]
     problems += [
@@ -53,7 +53,7 @@ def check_terms(setup: Setup) -> None:
 
 
 def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
-    """Check that a term can be computed, and that its tendency in a cell does not depend on the block."""
+    """Raise UsageError if a term cannot be computed, or if its tendency in a cell depends on the block."""
     rates = tendencies_of_random_fields(term, scheme, parameters)
     context = f"{source_line_of(term.tendency)}: {term.name}"
     is_finite = {name: np.isfinite(values) for name, values in rates.items()}
@@ -94,11 +94,12 @@ def tendencies_of_random_fields(
     halo_width: int = MAX_HALO_WIDTH,
     value_range: tuple[float, float] = VALUE_RANGE,
 ) -> dict[str, np.ndarray]:
-    """Tendencies that a term computes from random fields, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS].
+    """{field: its tendency from random fields, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS]}. UsageError: the term fails.
 
     Args:
         parameters: {name of a term: its parameters}.
         halo_width: cells; the fields are the same for any width.
+        value_range: the range of the random fields.
     """
     scheme_of_term = replace(scheme, term_names=(), user_terms=(term,))
     generator, n_cut = np.random.default_rng(SEED), MAX_HALO_WIDTH - halo_width

@@ -16,7 +16,7 @@ CONTROL_NAMES = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(
 
 
 def check_control_name(name: str) -> str:
-    """The name. ValueError: it is not that of a control."""
+    """The name. ValueError: there is no such control."""
     if name not in CONTROLS:
         raise ValueError(f'"{name}" is not a choice; {suggest(name, CONTROLS)}')
     return name

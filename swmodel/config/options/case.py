@@ -19,10 +19,11 @@ class Case(Section):
 
     A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
     table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
-    of (self, config, at), or (self, config, at, t), define fields in `ocean.table.INPUT_FIELDS`; functions of (self,
-    state, grid, t) are terms (`ocean.user_term`). It may define an `analytic_solution` and the `centre` of a storm. A
-    case with `prior_config`, a function of (self, config) that returns the configuration of the first guess, is a twin
-    experiment. The case has the name of its class: DoubleGyre is `double_gyre`.
+    of (self, config, at), or (self, config, at, t), define fields: those in `ocean.table.INPUT_FIELDS`, tracers, and
+    coefficients of the case's terms. Functions of (self, state, grid, t, ...) are terms (`ocean.user_term`). The class
+    may define an `analytic_solution` and the `centre` of a storm. A case with `prior_config`, a function of (self,
+    config) that returns the configuration of the first guess, is a twin experiment. The case has the name of its class:
+    DoubleGyre is `double_gyre`.
 
     Attributes:
         grid_kinds: grids for which its formulas are valid: plane, latlon, projected (a plane with `grid.crs`).

@@ -44,7 +44,10 @@ class DryingOptions(Section):
 
     @property
     def wet_thickness(self) -> float | None:
-        """The thickness above which a cell counts as wet, m; thinner water hardly moves. None without drying."""
+        """The thickness above which a cell counts as wet, m; thinner water hardly moves.
+
+        None: there is no drying, or `thickness` has no value yet.
+        """
         return WET_THICKNESS_RATIO * self.thickness if self.active and self.thickness else None
 
     def wet_thickness_in(self, dtype: str) -> float | None:

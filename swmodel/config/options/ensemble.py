@@ -10,7 +10,9 @@ from ...ocean.option import Section, option
 class EnsembleOptions(Section):
     """Settings of `swmodel ensemble`: runs that differ by random perturbations."""
 
-    members: int = option(16, "members", "number of members; 0 is the run as configured, others are perturbed", ge=2)
+    members: int = option(
+        16, "members", "number of members; member 0 is the run as configured, the others are perturbed", ge=2
+    )
     seed: int = option(0, "", "seed of the random numbers", ge=0)
     initial_eta: float = option(0.0, "m", "standard deviation of the perturbation of the initial eta", ge=0)
     initial_eta_length: float = option(0.0, "m", "correlation length of the perturbation of the initial eta", ge=0)

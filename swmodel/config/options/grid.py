@@ -19,7 +19,7 @@ MIN_CELL_SIZE, MAX_CELL_SIZE = 1e-6, 1e12
 #: Relative difference up to which numbers count as equal, for example a length and the sum of the cell sizes.
 ROUND_OFF = 1e-12
 
-#: Keys of [physics] that set the Coriolis parameter; where both are 0, latitudes and the rotation rate give it.
+#: Keys of [physics] that set the Coriolis parameter; if both are 0, it follows from latitudes, if the grid has them.
 CORIOLIS_KEYS = "f0", "beta"
 
 #: Radius of the Earth, m, and its rotation rate, s-1.
@@ -125,7 +125,7 @@ class GridOptions(Section):
     origin: Literal["edge", "centre", "middle"] = option(
         "edge",
         "",
-        "place of x = y = 0: south-west edge, centre of the first cell, or middle of the domain; not with crs",
+        "place of x = y = 0: south-western corner, centre of the first cell, or middle of the domain; not with crs",
     )
 
     @property
@@ -149,7 +149,7 @@ class GridOptions(Section):
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
-        """The problems of keys that contradict each other, as {key: problem}."""
+        """The problems of the keys, {key: problem}, from the first of four checks that finds any."""
         return (
             dict(self.keys_of_another_kind())
             or dict(self.size_problems())
@@ -158,7 +158,7 @@ class GridOptions(Section):
         )
 
     def keys_of_another_kind(self) -> Iterator[tuple[str, str]]:
-        """Keys that this kind of grid does not have, or values that it does not allow."""
+        """Keys that this kind of grid does not have, corner keys that it lacks, and values that it does not allow."""
         for kind, keys in KEYS_BY_KIND.items():
             for key in (key for key in keys if kind != self.kind and key in self.unused_keys and self.is_set(key)):
                 own_keys = ", ".join(KEYS_BY_KIND[self.kind])
@@ -179,7 +179,7 @@ class GridOptions(Section):
             yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
 
     def size_problems(self) -> Iterator[tuple[str, str]]:
-        """Sizes of the domain or of cells that are missing, contradict each other, or are out of range."""
+        """Edges of the domain and sizes of cells that are missing, contradict each other, or are out of range."""
         unit = "degrees" if self.kind == "latlon" else "m"
         for cells, size, end, start in self.extents:
             start_position = getattr(self, start) if start else 0.0
@@ -216,7 +216,7 @@ class GridOptions(Section):
                     yield size if self.is_set(size) else end, problem
 
     def sphere_problems(self) -> Iterator[tuple[str, str]]:
-        """Edges at or beyond a pole, longitudes that overlap, and periodic ones that are not a full circle."""
+        """Edges too near a pole or beyond it, longitudes that overlap, and periodic ones that are not a full circle."""
         if self.kind == "plane":
             return
         grid = self.with_cell_sizes()

@@ -107,4 +107,5 @@ class PythonOptions(Section):
 
     @property
     def names(self) -> list[str]:
+        """The names of the fields."""
         return [text.split()[0] for text in self.fields]

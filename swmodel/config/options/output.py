@@ -44,7 +44,7 @@ Position = Annotated[tuple[float, float], BeforeValidator(check_position)]
 
 
 class StationOptions(Section):
-    """A gauge, where eta, u, v and the tracers are written as time series: a table [[station]]."""
+    """A gauge, where eta, u, v, the tracers and, with drying, h are written as time series: a table [[station]]."""
 
     name: PlaceName = option(..., "", "name of the station")
     lon: float | None = option(None, "degrees", "longitude, on a sphere or projected grid")

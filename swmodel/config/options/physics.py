@@ -45,7 +45,8 @@ class BasePhysicsOptions(Section):
     f0: float = option(
         0.0,
         "s-1",
-        "Coriolis parameter at y = 0; on a sphere, f0 + beta y replaces that of the rotation unless both are 0",
+        "Coriolis parameter at y = 0; on a grid with latitudes, f0 + beta y replaces that of the rotation unless both "
+        "are 0",
     )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
     tracers: tuple[TracerOptions, ...] = option((), "", "passive tracers, each a table [[tracer]]")

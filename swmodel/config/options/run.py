@@ -55,8 +55,8 @@ class RunOptions(Section):
 def keys_to_reset(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that return to their defaults when the number of processes or devices, or the transport, changes.
 
-    These are the layout and the transport, if the layout fits the earlier number, and the devices, if the new transport
-    has one device per process.
+    These are the layout and the transport, if the layout fits the earlier numbers of processes and devices, and the
+    devices, if the transport changes from sharded to one with one device per process.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):

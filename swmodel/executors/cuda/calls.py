@@ -1,7 +1,7 @@
 """The kernels of a step in JAX: a foreign call that launches them, on fields in planes with halos.
 
-They work as `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour,
-kernels copy the halos, and one call takes several steps.
+The calls work as in `native.calls`, but a pass writes into planes that it does not read. If a block is its own
+neighbour, kernels copy the halos, and one call may take several steps.
 """
 
 from __future__ import annotations

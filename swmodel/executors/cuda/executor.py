@@ -38,7 +38,9 @@ def register() -> None:
 
 
 class CudaExecutor(NativeExecutor):
-    """The step as kernels for NVIDIA GPUs, generated from the dynamics, for every stepper and scheme without drying.
+    """The step as kernels for NVIDIA GPUs, generated from the dynamics, for all steppers, but not with drying.
+
+    ImportError, SetupError: see `register`.
 
     Args:
         steps_per_sweep: steps per foreign call; more than one only for a block that is its own neighbour.

@@ -42,7 +42,7 @@ class CudaPackage(NamedTuple):
     oldest_architecture: int  # the oldest one that this NVRTC supports
 
 
-#: By the name of the plugin.
+#: {name of the plugin: its CudaPackage}.
 CUDA_PACKAGES = {
     "jax_cuda13_plugin": CudaPackage(13, "libnvrtc.so.13", 75),
     "jax_cuda12_plugin": CudaPackage(12, "libnvrtc.so.12", 50),
@@ -115,7 +115,7 @@ def driver() -> ctypes.CDLL:
 
 
 def check_driver_version() -> None:
-    """Raise SetupError if the driver is too old for the installed JAX, which would then use the CPU."""
+    """Raise SetupError if there is no driver, or one too old for the installed JAX, which would then use the CPU."""
     version = ctypes.c_int()
     if error := driver().cuDriverGetVersion(ctypes.byref(version)):
         raise SetupError(f"the CUDA driver does not report its version: {error_name(error)}")
@@ -152,7 +152,7 @@ def architecture() -> str:
 
 @cache
 def gpu_memory_bytes() -> int:
-    """The memory of the first GPU of this process, bytes. SetupError: the driver finds none."""
+    """The memory of the first GPU of this process, bytes. SetupError: the driver finds no GPU or does not report it."""
     architecture()
     size = ctypes.c_size_t()
     if error := driver().cuDeviceTotalMem_v2(ctypes.byref(size), 0):
@@ -217,7 +217,10 @@ def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, Cud
 
 
 def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = ()) -> tuple[bytes, int]:
-    """The binary of a text for an architecture, and the bytes of register spills. UsageError: NVRTC refuses it."""
+    """The binary of a text for an architecture, and the bytes of register spills.
+
+    UsageError: NVRTC cannot compile the text. SetupError: NVRTC cannot begin, or does not return its results.
+    """
     library, program = nvrtc(architecture), ctypes.c_void_p()
     strings = ctypes.c_char_p * len(HEADERS)
     texts, names = strings(*((HERE / name).read_bytes() for name in HEADERS)), strings(*map(str.encode, HEADERS))
@@ -236,7 +239,7 @@ def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = 
 
 
 def program_output(library: ctypes.CDLL, program, what: str) -> bytes:
-    """The "ProgramLog" or the "CUBIN" of a program of NVRTC."""
+    """The "ProgramLog" or the "CUBIN" of a program of NVRTC. SetupError: NVRTC does not return it."""
     size = ctypes.c_size_t()
     if error := getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):
         raise SetupError(f"NVRTC does not return the size of its {what}: error {error}")

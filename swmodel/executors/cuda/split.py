@@ -111,7 +111,7 @@ class ValueCounter:
 
 
 def split(program: Program, max_values: int | None) -> list[KernelOutputs]:
-    """The kernels of a pass, in order, each with at most `max_values` values per cell if possible. None: one kernel."""
+    """The kernels of a pass, in order, each with at most `max_values` values per cell if possible; None: one kernel."""
     if max_values is None:
         return [KernelOutputs(program.outputs, (), Margins())]
     counter, temporaries = ValueCounter(program), list[Node]()

@@ -14,7 +14,8 @@ Arrays of a step (step.cc reads them in this order):
     static      slip [1]; row_statics [n, rows, 1]; statics [n, rows, columns] and mask_bits [rows, columns]
     flags       [rows, groups of columns] (uint8): the Flags of pass_arguments.h
 
-Static arrays and flags have `static_halo` further rows and `row_padding` further columns on each side.
+Row_statics, statics, mask_bits and flags have `static_halo` further rows on each side, and the last three also
+`row_padding` further columns.
 
 Results: memory, then edges west, east [fields, rows, halo], south, north [fields, halo, columns].
 """

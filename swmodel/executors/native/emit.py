@@ -25,7 +25,7 @@ class Emitter:
     """Writes one Program as a struct of C++ for Sweep.
 
     Args:
-        number: of the pass.
+        number: number of the pass.
         open_water_refs: from `rewrite.open_water_refs`.
         is_split_by_smoothness: whether other passes write the groups that this one skips.
         has_water_loop: whether groups without land have a loop of their own; else they are computed as those near land.
@@ -33,7 +33,7 @@ class Emitter:
     Attributes:
         carriers, idle_nodes: from `rewrite.recomputed_nodes`: nodes that carry values on water, and nodes idle there.
         variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
-        loop_constants: {variable: its expression before the loop}; so are `pointers`, to rows, and `mask_pointers`.
+        loop_constants, pointers, mask_pointers: {variable: its expression before the loop}; pointers are to rows.
         ring_buffers: {depth: the nodes with ring buffers of this depth}, in the order of memory.
         coefficients: the Coefficients with names, in the order of the array k.
         mask_offsets: offsets (row, vector, column) of the masks that an iteration depends on.

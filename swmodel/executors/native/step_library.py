@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,6 +70,7 @@ class StepRequest(NamedTuple):
 
     @property
     def step_code(self) -> StepCode:
+        """The generated step. UsageError: a term cannot be traced, or its chain of operations is too long."""
         try:
             return generate(*self)
         except RecursionError:
@@ -95,7 +97,7 @@ def instructions() -> str:
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def function_address(request: StepRequest, name: str = "swmodel_run_phase") -> int:
-    """The address of a function of a step; compiles the step at first use."""
+    """The address of a function of a step; compiles the step at first use. SetupError: the step cannot be loaded."""
     try:
         library = ctypes.CDLL(str(library_of(request)))
     except OSError as error:
@@ -245,7 +247,7 @@ def require_private(path: Path) -> Path:
 
 
 def compiler() -> list[str]:
-    """The C++ compiler, with options from CXX."""
+    """The C++ compiler, with options from CXX. SetupError: there is none."""
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
@@ -253,7 +255,7 @@ def compiler() -> list[str]:
 
 
 def compile_into(target: Path, request: StepRequest, march: str) -> None:
-    """Generate a step, compile it, try to load the library, and publish it in the cache."""
+    """Generate a step, compile it, try to load the library, and publish it as `target`. SetupError: this fails."""
     program, text = compiler(), request.step_code.source
     step_name = " of the ".join((*reversed(request.derivative), "native step"))
     log.info(f"compiling the {step_name} of this configuration; this takes a few seconds, only once")
@@ -288,6 +290,6 @@ def options_for(march: str) -> list[str]:
 
 
 def extra_options() -> list[str]:
-    """Further options of the compiler: those of CXX, and SWMODEL_CXXFLAGS, which tests set."""
-    words = os.environ.get("CXX", "").split()[1:]
-    return [*(word for word in words if word.startswith("-")), *os.environ.get("SWMODEL_CXXFLAGS", "").split()]
+    """Further options of the compiler: CXX from its first option on, and SWMODEL_CXXFLAGS, which tests set."""
+    words = dropwhile(lambda word: not word.startswith("-"), os.environ.get("CXX", "").split())
+    return [*words, *os.environ.get("SWMODEL_CXXFLAGS", "").split()]

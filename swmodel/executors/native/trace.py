@@ -37,7 +37,7 @@ TRACED_CELLS = 8
 #: Files that are not reported as the source of an error in a term.
 INTERNAL_FILES = (
     str(Path(__file__).parent),
-    *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
+    *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch")),
 )
 
 
@@ -100,7 +100,7 @@ class Tracing:
         )
 
     def tendency(self, state, now: Instant, gfb_inputs: ForwardBackwardInputs | None = None):
-        """The tendency of a block, as in `xla.make_step`."""
+        """The tendency of a block, as in `xla.make_step`. UsageError: a term cannot be traced."""
         halo_width = self.scheme.halo_width
 
         def padded(x):

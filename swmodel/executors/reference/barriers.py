@@ -15,7 +15,7 @@ BLENDED_RATIOS = 0.1
 class Barriers:
     """The flow over the barriers of a domain: du/dt = g (A - B) / dx - |u| u / (2 C² dx), transport min(A, B) u.
 
-    A and B are levels above the crest, see `levels`; C is the discharge coefficient.
+    A and B follow from the levels above the crest, see `levels`; C is the discharge coefficient.
 
     Attributes:
         faces: for each axis: flat indices, into padded fields, of the cells before the faces, which are also those of
@@ -52,7 +52,8 @@ class Barriers:
     def levels(self, axis, h):
         """A = max(a, 2/3 b), B = max(b, 2/3 a), and the higher and the lower one of a and b, m.
 
-        a and b are the levels above the crest before and beyond each face, from the padded thickness h.
+        a and b are the levels above the crest, or above the bed where that is higher, before and beyond each face, from
+        the padded thickness h. They are at least zero.
         """
         near, far, row, column, _ = self.faces[axis]
         top = crest_heights(self.config, axis, self.T.time, self.T.domain.rows, self.T.domain.columns)[row, column]

@@ -148,7 +148,8 @@ def leith_e(T):
 def zanna_bolton(T):
     """du/dt = div(h tau) / h, tau = - gamma A [[E - zeta S, zeta D], [zeta D, E + zeta S]].
 
-    S is the shear, D the tension and E = (zeta² + S² + D²) / 2.
+    gamma is the coefficient, A the area of a cell, S the shear, D the tension and E = (zeta² + S² + D²) / 2. The parts
+    of tau are smoothed.
     """
     grad, gamma = CurrentGradients(T), T.domain.field("zanna_bolton") + np.zeros_like(T.work)
 

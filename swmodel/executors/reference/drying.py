@@ -133,7 +133,7 @@ class DryingTerms:
         ]
 
     def accelerate(self, x, pressure_h, F):
-        """Write into F the accelerations by advection, Coriolis force, the pressure of `pressure_h`, and drag.
+        """Add to the forces in F the accelerations by advection, Coriolis force, pressure of `pressure_h`, and drag.
 
         The padded thickness `pressure_h` is replaced, where water breaks, by that at the end of the step.
         """

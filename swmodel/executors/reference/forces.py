@@ -151,7 +151,11 @@ def green_ampt(T):
 
 
 def tide(T):
-    """- g factor ramp(t) times the sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+    """- g factor ramp(t) times the sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat).
+
+    H is the height of a constituent, f its nodal factor, V + u its phase at t = 0, m its species, and G_m the shape of
+    this species.
+    """
     domain, options = T.domain, T.domain.config.tide
     centres = points(domain.config.grid, "centre", domain.rows, domain.columns)
     lon, lat = np.radians(centres.lon), np.radians(centres.lat)

@@ -94,7 +94,8 @@ class BoundaryFaces:
     def boundary_flows(self, x, step_start, time):
         """Yield each axis, its open faces, and on these faces the transports per length, m2 s-1, and thicknesses, m.
 
-        The transport is U_ext + n sqrt(g H) (eta_ext - eta_b), with levels without the effect of air pressure.
+        The transport is U_ext + n sqrt(g H) (eta_ext - eta_b), with the inward direction n, the level eta_ext of the
+        boundary data, and the level eta_b inside, extrapolated to the face, both without the effect of air pressure.
         """
         level = self.level_without_air_pressure(step_start, time)
         air = np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time)

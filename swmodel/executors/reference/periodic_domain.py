@@ -41,7 +41,8 @@ class PeriodicDomain:
     Attributes:
         shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
-        closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
+        closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v]. The outermost cells
+            at open boundaries count as land.
         barriers: whether each u face, and each v face, has a barrier, bool [R, C]; these faces are also in `closed`.
         always_closed: `closed` without the faces of barriers, which have a velocity in the state.
         land: land cells, flat indices into a padded field.
@@ -113,7 +114,10 @@ class PeriodicDomain:
         return c(mask)
 
     def coriolis(self):
-        """f at corners, s-1, an array or a number: f0 + beta y; on a sphere where both are 0, 2 Omega sin(latitude)."""
+        """f at corners, s-1, an array or a number: f0 + beta y.
+
+        If both are 0, it is 2 Omega sin(latitude) on a sphere or with `grid.crs`.
+        """
         physics, grid = self.config.physics, self.config.grid
         if grid.crs and physics.f0 == physics.beta == 0:
             latitude = points(grid, "corner", self.rows, self.columns).lat

@@ -32,7 +32,7 @@ class Tendency:
 
     Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2] (`PeriodicDomain`), the start of the step
     and the time since then, s. It also sets the velocities in x on the faces of open boundaries to zero and, with
-    drying, changes h, u and v in x (`DryingTerms.set_flow`).
+    drying, changes h, u and v in x (`DryingTerms.set_flow`). UsageError: the reference lacks a term of the run.
 
     Attributes:
         step_start, time: start of the step, and time of this tendency, s.

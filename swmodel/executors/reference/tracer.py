@@ -38,7 +38,10 @@ def tracer(T, options):
 
 
 def source_of(T, options):
-    """The function (h, c) -> source of the content by rivers, m s-1: inflow Q/A times the concentration in rivers."""
+    """The function (h, c) -> source of the content by rivers, m s-1: inflow Q/A times the concentration in rivers.
+
+    UsageError: the tracer has further fields or coefficients, which the reference lacks.
+    """
     (term,) = (each for each in T.domain.scheme.tracers if each.name == options.name)
     names, in_rivers = {row.name for row in (*term.fields, *term.coefficients)}, f"{options.name}_in_rivers"
     if missing := names - {in_rivers, f"{options.name}_diffusivity"}:

@@ -79,7 +79,7 @@ def attribute_lines(attrs, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def write_static_checksums(file, sums: dict[str, int]) -> None:
-    """Write the checksums of constant variables, taken from `sums`, {name: checksum}, or else computed."""
+    """Write the checksums of constant variables, from `sums`, {name: checksum}, or else computed, and of the header."""
     for name in list(file):
         variable = file[name]
         if to_text(variable.attrs.get("NAME", "")).startswith(DIMENSION_ONLY_PREFIX):

@@ -18,6 +18,7 @@ from .checksums import DAMAGED_HEADER
 #: Maximum number of attempts to read a file that is being written.
 MAX_ATTEMPTS = 3
 
+#: Largest number of damaged parts that a message names.
 MAX_NAMED_PARTS = 3
 
 #: The shell ignores signals that a job's processes receive together, such as Ctrl-C, and limits the memory to 4 GiB (in

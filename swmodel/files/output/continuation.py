@@ -61,10 +61,13 @@ def problem_in_kept_records(facts: dict, keep) -> str | None:
     return guard.describe_damage(facts | {"damaged": damaged}) if damaged else None
 
 
-def resume(records, keep, config: Config, command_line: str) -> None:
-    """Keep the records for which `keep(step)` is true, and write the configuration and command line into the file."""
-    records.select(keep)
-    file = records.file
+def resume(writer, keep, config: Config, command_line: str) -> None:
+    """Keep the records for which `keep(step)` is true, and write the configuration and command line into the file.
+
+    `writer`: the RecordWriter of the file.
+    """
+    writer.select(keep)
+    file = writer.file
     set_text_attribute(file, "history", extend_history(text_attribute(file, "history"), command_line))
     if text_attribute(file, "configuration_sha256") != config_hash(config):
         set_text_attribute(file, "configuration", to_toml(config))

@@ -61,12 +61,12 @@ def write_maps(
         for model_variable, local in maps:
             define_field(dataset, model_variable, config, (leading_dimension,) if local.ndim == 3 else ())
 
-    def write_rows(records, model_variable: Variable, leading_indices: tuple[int, ...], first: int, rows: np.ndarray):
+    def write_rows(writer, model_variable: Variable, leading_indices: tuple[int, ...], first: int, rows: np.ndarray):
         rows_and_columns = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
         is_land = land_masks(config, *rows_and_columns, with_boundary_cells=model_variable.name in maps_on_boundary)[
             model_variable.location
         ]
-        records.write_static_rows(model_variable.name, leading_indices, first, mark_missing(rows, is_land))
+        writer.write_static_rows(model_variable.name, leading_indices, first, mark_missing(rows, is_land))
         magnitude = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(magnitude), magnitude.shape)
         largest_in_rows = ExtremeValue(float(rows[row, column]), first + int(row), int(column))

@@ -44,11 +44,11 @@ class RecordFile(BackgroundFile, ABC):
             self.define_contents(dataset, config)
             define_checksums(dataset)
 
-        def resume(records):
-            differences = continuation.differences(records.file, config)
-            if differences := differences or static_differences(records.file, config, static_row_ranges):
+        def resume(writer):
+            differences = continuation.differences(writer.file, config)
+            if differences := differences or static_differences(writer.file, config, static_row_ranges):
                 raise FilesError(f"{path} cannot be continued: {'; '.join(differences)}")
-            continuation.resume(records, keep, config, command_line)
+            continuation.resume(writer, keep, config, command_line)
 
         super().__init__(path, transport, define, resume if keep else None)
         if keep is None:

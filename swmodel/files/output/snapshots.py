@@ -36,10 +36,10 @@ DRY_GROUND_ATTRIBUTES = {"ancillary_variables": "wet", "comment": "where wet is 
 
 
 class Snapshots(Storage):
-    """The fields that a run records, CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
+    """The fields that a run records, described by CF-1.12 and SGRID-0.3; they do not depend on the number of processes.
 
-    `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents. A subclass also derives
-    from the class that stores them: `RecordFile`, or `store.record_store.RecordStore`.
+    `output.fields`, `means`, `maxima`, `arrival` and `inundation` of the configuration choose the contents. A subclass
+    also derives from the class that stores them: `RecordFile`, or `store.record_store.RecordStore`.
     """
 
     def __init__(self, path, config: Config, transport: Transport, command_line: str = "", keep=None):
@@ -52,7 +52,7 @@ class Snapshots(Storage):
     def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
         """Append a record of the fields [y, x] of `record_variables` on this rank's block, by name.
 
-        NaN marks missing arrival times and maxima. A field that `fields` lacks, such as a mean at step 0, is missing
+        NaN marks missing maxima and times. A field that `fields` lacks, such as a mean at step 0, is missing
         in the record. `member`: the member of an ensemble (`OutputFile` only); its fields are empty on processes
         without a part of it.
         """

@@ -1,4 +1,7 @@
-"""The fields that do not vary in time: depth, mask, Coriolis parameter, coefficients of terms, and sizes of cells."""
+"""The fields that do not vary in time: depth, mask, Coriolis parameter, coefficients of terms, and sizes of cells.
+
+Where the axes of the grid are not east and north, they include longitudes and latitudes.
+"""
 
 from __future__ import annotations
 

@@ -159,6 +159,7 @@ def part_of_grid(grid, first: int, last: int):
 
 
 def samples_per_side(relief: AnyRelief, grid) -> list[int]:
+    """The numbers of samples along x and along y in a grid cell."""
     sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
     return [
         max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * size / np.diff(axis.points).min()))
@@ -183,7 +184,7 @@ def sample_points(relief: AnyRelief, grid, n_samples, rows_per_band: int) -> Ite
 
 
 def sample_sea(relief: AnyRelief, grid) -> np.ndarray:
-    """Whether the relief's point nearest to each sample is sea, [ny, ky, nx, kx]."""
+    """Whether the relief's point nearest to each sample is sea or a strait, [ny, ky, nx, kx]."""
     max_samples = max(1, math.isqrt(MAX_VALUES // (grid.nx * grid.ny)))
     n_samples = [min(number, max_samples) for number in samples_per_side(relief, grid)]
     rows_per_cell = cell_sizes(relief, grid)[1] / relief.y.max_spacing

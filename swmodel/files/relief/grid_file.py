@@ -29,6 +29,7 @@ from ..output.metadata import (
 from ..output.static import GEOGRAPHIC_VARIABLES, geographic_coordinate
 from .coast import MaskChange
 
+#: Keys of [grid] whose values a grid file records, if they have one.
 GRID_KEYS = (
     *("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y"),
     *("crs", "easting", "northing", "dx", "dy"),

@@ -81,7 +81,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
         force: whether to replace an existing grid.
 
     Raises:
-        ReliefError: the relief is invalid, does not cover the region, or has no water there.
+        InputError, in most cases ReliefError: the relief is invalid, does not cover the region, or has no water there.
         UsageError: the request is impossible, or the file exists.
         FilesError: the file cannot be written.
     """
@@ -132,7 +132,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
         min_depth = DEFAULT_MIN_DEPTH_METRES if request.land_up_to is None else 0.0
     is_deepened = wet & (depth < min_depth)
     ground = np.where(floodable, np.where(is_sea, 0.0, -height), np.maximum(depth, min_depth))
-    depth = np.where(has_crest, -crest_height, smooth_depth(ground, wet | floodable, is_periodic, request.smooth))
+    depth = np.where(has_crest, -crest_height, smooth_depth(ground, wet, is_periodic, request.smooth))
     generated_grid = GeneratedGrid(
         grid, depth, wet, floodable, sea_fraction, is_sea & ~wet, changes, min_depth, int(is_deepened.sum())
     )

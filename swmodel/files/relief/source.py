@@ -252,7 +252,7 @@ def open_relief(entry: str | os.PathLike | None, stack, default_crs: str | None 
 
 
 def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None = None) -> Relief:
-    """The Relief in an open file; `default_crs`: see `open_relief`. ReliefError: its height or axes are unusable."""
+    """The Relief in an open file; `default_crs`: see `open_relief`. InputError: its height or axes are unusable."""
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
     if source.record is not None:
@@ -383,7 +383,7 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = 
 
 
 def find_fraction(dataset: CFDataset, height) -> tuple[Any, tuple[float, float]]:
-    """The variable with the sea or land fraction, and the factor and offset that turn it into the sea fraction."""
+    """The variable with the sea or land fraction, or None, and the factor and offset that give the sea fraction."""
     for name, variable in dataset.data.variables.items():
         units = variable.attrs.get("units", "")
         if variable.dims[-2:] != height.dims[-2:] or not is_numeric(variable) or units not in FRACTION_DIVISORS:

@@ -30,7 +30,7 @@ def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
 
 
 def field_checksum(variable) -> str:
-    """The SHA-256 of a field's values, of which only `items_per_read` rows are in memory at a time."""
+    """The SHA-256 of a field's values, of which only `items_per_read` rows or members are in memory at a time."""
     digest = hashlib.sha256()
     rows_per_read = items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first_row in range(0, variable.shape[0], rows_per_read):

@@ -43,7 +43,7 @@ class LoadedRestart(NamedTuple):
 def read(path, setup: Setup, transport: Transport) -> LoadedRestart:
     """Read this rank's part of a restart file; all ranks must call this together. Only rank 0 needs the path.
 
-    FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ from
+    FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or section [time] differ from
     those of the run.
     """
     n_members = transport.block.members.axis_size

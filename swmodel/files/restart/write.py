@@ -21,7 +21,7 @@ from ...ocean.state import Carry
 from ...ocean.table import ARRIVAL_SUFFIX, HARMONIC_SUFFIX, MAXIMUM_SUFFIX, MEAN_STEPS, MEAN_SUFFIX, variable_in_run
 from ...ocean.variable import Variable
 from ..background import BackgroundFile
-from ..gather import gather_members
+from ..gather import gather_pieces
 from ..output.continuation import set_text_attribute
 from ..output.metadata import DIMENSIONS, define_grid, define_provenance, define_variable, field_attributes
 from ..run_folder import ZARR_SUFFIX
@@ -39,7 +39,7 @@ MEMORY_SUFFIX = "_memory"
 EXTREMES = {
     MAXIMUM_SUFFIX: "largest value",
     f"{MAXIMUM_SUFFIX}_step": "step of the largest value",
-    f"{ARRIVAL_SUFFIX}_step": "step of the arrival (-1: none)",
+    f"{ARRIVAL_SUFFIX}_step": "step of the arrival (-1: none, -2: wet at the start)",
 }
 EXTREME_PATTERN = re.compile(f"(.*?)({'|'.join(sorted(EXTREMES, key=len, reverse=True))})?")
 
@@ -51,9 +51,9 @@ class RestartContents(NamedTuple):
 
     Attributes:
         fields: fields by their names in the file: the state (h, u, v, ...), memory of the time stepper (h_memory1),
-            means since the last record (eta_mean), extremes since the start (eta_max, eta_max_step, eta_arrival_step)
-            and harmonic sums (eta_harmonic0). Positions of drifters (drifter_row) are NumPy arrays [drifter], complete
-            on each process.
+            means since the last record (eta_mean), extremes since the start (eta_max, eta_max_step, eta_arrival_step,
+            wet_arrival_step) and harmonic sums (eta_harmonic0). Positions of drifters (drifter_row) are NumPy arrays
+            [drifter], complete on each process.
         step: number of steps since the start of the run.
         seconds: model time, s.
         mean_steps: number of steps in the means.
@@ -127,17 +127,17 @@ def write_file(path, local_fields, names: list[str], transport: Transport, defin
     """Write a NetCDF file on rank 0; arguments as for `write_store`."""
     digests = {name: hashlib.sha256() for name in names}
 
-    def write_piece(records, name: str, index: tuple[slice, ...], values: np.ndarray):
+    def write_piece(writer, name: str, index: tuple[slice, ...], values: np.ndarray):
         """Write a piece of a field; pieces must come in ascending order of rows, because of the checksum."""
         values = np.ascontiguousarray(values)
         digests[name].update(values.data)
-        records.file[name][index] = values
+        writer.file[name][index] = values
 
-    def write_checksums(records):
+    def write_checksums(writer):
         checksums = {name: digest.hexdigest() for name, digest in digests.items()}
         for name, checksum in checksums.items():
-            set_text_attribute(records.file[name], CHECKSUM_ATTRIBUTE, checksum)
-        set_text_attribute(records.file, HEADER_CHECKSUM_ATTRIBUTE, header_checksum(records.file.attrs, checksums))
+            set_text_attribute(writer.file[name], CHECKSUM_ATTRIBUTE, checksum)
+        set_text_attribute(writer.file, HEADER_CHECKSUM_ATTRIBUTE, header_checksum(writer.file.attrs, checksums))
 
     def verify(path):
         facts = examine(path)
@@ -151,7 +151,7 @@ def write_file(path, local_fields, names: list[str], transport: Transport, defin
             if local.ndim == 1:
                 file.submit(write_piece, name, (slice(None),), local)
                 continue
-            for index, values in gather_members(transport, local):
+            for index, values in gather_pieces(transport, local):
                 file.submit(write_piece, name, index, values)
         file.submit(write_checksums)
 

@@ -73,7 +73,7 @@ class DraftStore(BlockStore):
         self._unsynced_files |= set(arrays.chunk_files(self.path / name, self._documents[name]))
 
     def _verify(self) -> None:
-        """Read back the files of this process, so that zarr verifies their checksums."""
+        """Read back the fields in the files of this process, so that zarr verifies their checksums."""
         cells = [self._whole_file_cells] if self._whole_file_cells else []
         cells += [shared_file.cells for shared_file in self._files_to_join]
         for name, leading_indices in self._field_slices:

@@ -1,4 +1,4 @@
-"""Summaries of the states of a run, updated after each step: means, maxima, harmonic sums, series and drifters."""
+"""Summaries of a run's states, updated after each step: means, maxima, arrivals, harmonic sums, series, drifters."""
 
 from .accumulator import NO_ACCUMULATORS, Accumulator, Accumulators
 from .drifters import DrifterAccumulator

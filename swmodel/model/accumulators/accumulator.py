@@ -28,7 +28,7 @@ POINTWISE_FIELDS, VELOCITIES = ("h", "eta", "sea_level", "wet"), ("u", "v")
 
 
 class Accumulator:
-    """A summary of the states of a run, updated after each step within the compiled loop.
+    """A summary of the states of a run, updated after each step; JAX_EXECUTORS do this within their compiled loop.
 
     Attributes:
         update: (make, *parts), hashable. make(*parts, transport) returns the traceable function

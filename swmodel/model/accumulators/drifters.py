@@ -1,4 +1,4 @@
-"""Drifters: floating particles that the current carries, moved after each step within the compiled loop."""
+"""Drifters: floating particles that the current carries, moved after each step by a compiled program."""
 
 from __future__ import annotations
 

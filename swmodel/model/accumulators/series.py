@@ -69,7 +69,7 @@ def fields_with_current(scheme: Scheme, shape, inputs, state_class, step, fields
 
 
 class SeriesAccumulator(Accumulator):
-    """Values of a run's state at points, written into a file every `every` steps and at the last step.
+    """Values of a run's state at points, every `every` steps and at the last step, which `collect` writes into a file.
 
     Args:
         positions: `setup.positions.gauges.Gauges` or `cross_sections.CrossSections`, which convert the values.

@@ -164,7 +164,7 @@ class Members(TimeLoopModel):
 
     @cached_property
     def state(self) -> State:
-        """Thickness and velocities of this process's members, NumPy arrays [members, y, x]."""
+        """The State of this process's members, NumPy arrays [members, y, x]."""
         return self.get(self.carry.state)
 
     def get(self, tree):

@@ -1,15 +1,17 @@
 """The verdict on the states of runs.
 
-A run continues while all numbers are finite, all water has thickness, no water crosses more than MAX_CELLS_PER_STEP
-cells per step along x or y, and no concentration exceeds MAX_CONCENTRATION_GROWTH times the largest one at the start.
+A run continues while all numbers are finite, all water has a thickness above 0 (with drying: not below 0), no water
+crosses more than MAX_CELLS_PER_STEP cells per step along x or y, and no concentration exceeds MAX_CONCENTRATION_GROWTH
+times the largest one at the start. Concentrations have no limit if a term adds or removes water.
 
 No stepper is stable where water crosses MAX_CELLS_PER_STEP cells in a step: the widest limit of an eigenvalue i |u|/dx
-is that of rk4, 2.83 / dt, or 2.95 / dt with friction. Upwind differences keep concentrations within the initial range.
+is that of rk4, 2.83 / dt, or 2.94 / dt with friction. Upwind differences keep concentrations within the initial range.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +49,7 @@ class Health:
 
     Args:
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
-        domain: scheme, transport, grid and params of one run; None: those of the model.
+        domain: the `Domain` of one run; None: the model itself.
         params: coefficients by name, with the values that need the smallest time step; None: those of the domain.
 
     Attributes:
@@ -130,9 +132,11 @@ class Health:
                 self.stable_rates = tuple(margin * rate for rate in rates)
                 return
         self.has_warned = True
-        remedy = f"time.dt = {RECOMMENDED_FRACTION * largest_dt:.4g} s"
+        recommended_dt = RECOMMENDED_FRACTION * largest_dt
+        remedy = f"time.dt = {max_substeps * recommended_dt:.4g} s"
         if max_substeps > 1:
-            remedy = f"time.max_substeps = {2 * max_substeps}"
+            n_halvings = math.ceil(math.log2(self.config.time.dt / recommended_dt))
+            remedy = f"time.max_substeps = {2**n_halvings} or {remedy}"
         if self.transport.rank == 0:
             log.warning(
                 f"step {self.last_step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
@@ -175,7 +179,7 @@ class Health:
             location = f"{location}; CFL {self.cfl(self.last_measures)[run]:.3g} at step {self.last_step}"
         raise NumericalError(
             f"the solution blew up {when}{members_words}: {location}; start again with a smaller time step "
-            f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest_dt):.4g} "
+            f"(time.dt = {model.substeps * min(dt / 2, RECOMMENDED_FRACTION * largest_dt):.4g} "
             f"s){self.remedy}{user_terms_advice}{files_words}"
         )
 

@@ -1,7 +1,7 @@
 """The terms of the equations besides pressure, advection and the Coriolis force.
 
 To add a term, define a Term in a file of this folder and list it in TERMS. Each tracer of a run is a Term made from its
-name (`tracer.tracer_term`). Configuration keys, input files, static fields, time-step limits, controls, output and
+options (`tracer.tracer_terms`). Configuration keys, input files, static fields, time-step limits, controls, output and
 tests follow from the Term objects.
 """
 

@@ -51,12 +51,14 @@ def is_list_of_lists(value: Any) -> bool:
 
 
 def to_points(value: Any) -> Any:
+    """The points of a line as tuples. ValueError: they are fewer than two, or not all [x, y] or all [x, y, crest]."""
     if not is_list_of_lists(value) or len(value) < 2 or {*map(len, value)} not in ({2}, {3}):
         raise ValueError("must be at least two points, [x, y] each, or [x, y, crest] each")
     return tuple(tuple(each) for each in value)
 
 
 def to_gate(value: Any) -> Any:
+    """The times, s, and the heights of a gate as tuples. ValueError: they are not pairs of a time and a height."""
     if not is_list_of_lists(value) or {*map(len, value)} - {2}:
         raise ValueError("must be pairs of a time and a height, [time, crest]")
     return tuple((parse_duration(time), crest) for time, crest in value)
@@ -77,7 +79,10 @@ class BarrierOptions(Section):
 
     @model_validator(mode="after")
     def check_heights(self) -> BarrierOptions:
-        """Return the barrier. ValueError: it has no height, heights under several keys, or a height out of range."""
+        """Return the barrier.
+
+        ValueError: it has no height, heights under several keys, a height out of range, or times that do not increase.
+        """
         line_heights = [point[2] for point in self.line if len(point) == 3]
         heights_by_key = [[] if self.crest is None else [self.crest], line_heights, [height for _, height in self.gate]]
         if sum(map(bool, heights_by_key)) != 1:
@@ -141,7 +146,7 @@ class FlowOverCrest:
         return where(self.is_barrier, length * (minimum(self.near, self.far) * blended), 0.0)
 
     def acceleration(self, velocity: Patch, per_length: Patch, params) -> Patch:
-        """du/dt over the crests, m s-2; zero on other faces."""
+        """du/dt over the crests, m s-2; zero on other faces. `per_length` is 1/dx of the faces, m-1."""
         coefficient = params["weir_coefficient"]
         loss = abs(velocity) * velocity * (0.5 / (coefficient * coefficient))
         return where(self.is_barrier, (params["gravity"] * (self.near - self.far) - loss) * per_length, 0.0)

@@ -5,8 +5,8 @@
 
 `depth` is the resting depth after the motion, and U the last uplift. The floor lifts the water, so the thickness h
 stays the same, and only the pressure g (h - depth(t)) changes. So the volume of water is exact, dry ground stays dry,
-and the momentum equation is that of the moving floor. Only wetting and drying, open boundaries and sponges, which
-compare levels h - depth, use the depth after the motion, even while the floor moves.
+and the momentum equation is that of the moving floor. Wetting and drying, open boundaries, sponges, barriers and
+self-attraction compute levels h - depth with the depth after the motion, even while the floor moves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A uniform force per mass that may oscillate in time, as in a shaken tank: du/dt = a + b cos(wt + p)."""
+"""A uniform force per mass that may oscillate in time, as in a shaken tank: du/dt = a + b cos(wt + phase).
+
+a is the mean, b the amplitude, and w is 2 pi / period.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 COMPONENTS = {"x": "u", "y": "v"}
 PARTS = ("mean", "cosine", "sine")
+#: The names in the params of the PhaseIncrement of the oscillation.
 PHASE_PARAMS = "body_force_turns_high", "body_force_turns_low"
 
 

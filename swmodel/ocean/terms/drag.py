@@ -4,6 +4,8 @@
     quadratic   du/dt = - C |u| u / h
     Manning     du/dt = - g n² |u| u / h^(4/3)
 
+The rates on faces contain means in x or y of fields at centres, such as h^x.
+
 Reference: Chow, V. T. (1959), Open-Channel Hydraulics, McGraw-Hill, chapter 5.
 """
 

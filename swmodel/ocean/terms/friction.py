@@ -1,6 +1,8 @@
 """Friction along the layer: harmonic, du/dt = div(nu grad u), and biharmonic, - div(grad(nu4 div(grad u))).
 
-Here nu and nu4 are coefficients; in the closures of this folder they are functions of the flow.
+Here nu and nu4 are coefficients; in the closures of this folder they are functions of the flow. L(u) is `laplacian`
+with nu = 1, D(nu, u) harmonic friction, s `Grid.slip`, A the area of a cell or of the cell around a face,
+nu4^x and nu4^y means of nu4 in x and y.
 """
 
 from ..operators import diffusion_u, diffusion_v, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f

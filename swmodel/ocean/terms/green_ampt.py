@@ -1,4 +1,4 @@
-"""Infiltration by Green and Ampt: behind a wetting front that sinks, at a rate that falls with time towards K.
+"""Infiltration by Green and Ampt: water fills the ground behind a sinking front, at a rate f that falls towards K.
 
     dF/dt = f,   dh/dt = - f,   f = K (1 + (psi + h) d / F)
 

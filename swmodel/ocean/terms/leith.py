@@ -1,6 +1,7 @@
 """Leith's viscosity, nu = (C/pi)³ Delta³ |grad zeta|: it dissipates the enstrophy of the smallest eddies.
 
-It is zero in solid rotation and in uniform shear. The form, with pi, is that of MITgcm; MOM6 does not cube C.
+Here zeta is the relative vorticity and Delta² `friction.squared_width`. The viscosity is zero in solid rotation and in
+uniform shear. The form, with pi, is that of MITgcm; MOM6 does not cube C.
 
 Reference: Leith (1996), doi:10.1016/0167-2789(96)00107-8; Fox-Kemper and Menemenlis (2008), doi:10.1029/177GM19.
 """

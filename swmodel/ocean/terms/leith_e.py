@@ -2,8 +2,9 @@
 
     nu4 = C (Delta/pi)⁶ sqrt(max(0, (lap zeta)² - m |grad zeta|²)),   nu = - m nu4,   m = min(D4 / G, 4 / Delta²)
 
-In a cell the biharmonic friction takes the energy nu4 D4, and the negative viscosity returns nu4 m G. Where m is below
-its bound, no energy is lost. C = Upsilon⁶, where Upsilon is the ratio of the grid scale to that of dissipation.
+Here zeta is the relative vorticity; L, D and Delta are those of `friction`. In a cell the biharmonic friction takes the
+energy nu4 D4, and the negative viscosity returns nu4 m G. Where m is below its bound, no energy is lost. C = Upsilon⁶,
+where Upsilon is the ratio of the grid scale to that of dissipation.
 
 MOM6 has m = (|grad zeta| / zeta)², which is D4 / G where the flow has no divergence, and returns energy approximately.
 Here m follows from the discrete energies. MOM6 also smooths m, nu4 and the currents that nu acts on, unlike this term.

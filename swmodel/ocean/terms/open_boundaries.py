@@ -56,7 +56,7 @@ class BoundaryData(NamedTuple):
 
 
 def build(config: Config, rows, columns):
-    """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
+    """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; ramp and air pressure."""
     params = {}
     if boundary_data.uses_air_pressure(config):
         params[PRESSURE_PARAM] = np.full((1, 1), config.open_boundaries.pressure)

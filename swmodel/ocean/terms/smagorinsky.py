@@ -1,6 +1,7 @@
 """Smagorinsky's viscosity from the rate of strain |D|: harmonic nu = (C Delta)² |D|, biharmonic nu4 = C4 Delta⁴ |D|.
 
-|D|² = (d_x u - d_y v)² + (d_x v + d_y u)² is zero in solid rotation. The biharmonic form is that of MOM6.
+|D|² = (d_x u - d_y v)² + (d_x v + d_y u)² is zero in solid rotation. Delta² is `friction.squared_width`.
+The biharmonic form is that of MOM6.
 
 Reference: Smagorinsky (1963); Griffies and Hallberg (2000).
 """

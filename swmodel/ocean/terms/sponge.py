@@ -1,6 +1,7 @@
 """Relaxation along the sides to rest, or to the boundary data of open boundaries.
 
-dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
+dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h), with the level eta_ext and the transport U_ext of boundary
+data, zero without. The rate s falls to zero away from the side.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v.
 
     With open boundaries dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h_u). The water that the sponge takes
-    or adds has the concentrations of the cell. With drying h changes less where cells break, and not in thin layers.
+    or adds has the concentrations of the cell. With drying h changes less where waves break, and not in thin layers.
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_boundaries:

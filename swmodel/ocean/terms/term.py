@@ -20,7 +20,7 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
-        coefficients: its numbers or fields; those that can be numbers are keys of [physics].
+        coefficients: its numbers or fields; those with a `key` can be numbers of the configuration.
         rate_over_step: in place of a tendency, function of (flow, params, step: timestep.WholeStep) to {prognostic
             field: Patch}, the change over a forward-backward step divided by its length. The step may be None.
         damping: function of the same arguments as `tendency` to {"u": k, "v": k}, rates k, s-1, of its tendency - k u,
@@ -32,14 +32,15 @@ class Term:
         barrier_accelerations: function like `tendency`, of the Flow whose thickness gives the pressure, to the
             accelerations {"u": ..., "v": ...} of the velocities over their crests.
         options: class of its section of the configuration.
-        is_active: function of its section: whether the term acts. Without a section, it does if a coefficient is not 0.
+        is_active: function of its section: whether the term acts. Without this function, it does if a coefficient is a
+            field or not 0.
         problems: function of a configuration that yields messages about wrong options, also of an inactive term.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
-        fields: the fields that `build` computes.
-        build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
+        fields: its fields and numbers in the params besides the coefficients.
+        build: function of (config, rows, columns) to {name: float64 values} of `fields`, for any rows and columns.
         prognostic: fields that it adds to the State.
-        initial: initial fields that a case or a file gives: prognostic ones, or contents divided by h.
+        initial: initial fields that a case, a file or Python gives: prognostic ones, or contents divided by h.
         to_prognostic: function of {name: values} of h and of the initial fields to {prognostic field: values}.
         rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time-step limit. Values are arrays of
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.

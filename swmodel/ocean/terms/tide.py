@@ -77,7 +77,9 @@ SPECIES_FIELDS = {
     1: ("tide_diurnal_cosine", "tide_diurnal_sine"),
     2: ("tide_semidiurnal_cosine", "tide_semidiurnal_sine"),
 }
+#: The species of each PotentialConstituent: cycles per day, rounded.
 SPECIES = {name: 0 if name in ("MF", "MM", "SSA") else int(name[-1]) for name in EQUILIBRIUM}
+#: The numbers of a constituent in the params: its PhaseIncrement, and its height times f cos(V + u) and f sin(V + u).
 CONSTITUENT_PARAMS = ("turns_high", "turns_low", "cosine", "sine")
 #: The ramp of the potential; the params have its numbers if there is a ramp.
 RAMP_PARAM = "tide_ramp"
@@ -153,7 +155,7 @@ def period_problems(key: str, names, time):
 
 
 def build(config: Config, rows, columns):
-    """The shapes of the species of the run, at centres, and for each constituent its PhaseIncrement and parts, m."""
+    """The shapes of the species at centres, the PhaseIncrement and the parts, m, of each constituent, and the ramp."""
     options, grid = config.tide, config.grid
     params: dict[str, np.ndarray] = {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)

@@ -1,8 +1,8 @@
 """Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
 The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K is kappa h times the
-length of a face over the distance of the centres beside it, and s is the outward sum over the faces of a cell, whose
-area is A. Because A h' = A h - dt s(U),
+length of a face over the distance of the centres beside it, d c the difference of c between these, and s the outward
+sum over the faces of a cell of area A; h' and c' are those at the end of the step. Because A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   becomes   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 

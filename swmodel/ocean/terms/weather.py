@@ -72,7 +72,10 @@ class WindDragOptions(Section):
 
 
 def accelerations(tau_x, tau_y, flow, params):
-    """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y), m s-2 on faces, by a stress at centres, Pa."""
+    """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y), m s-2 on faces, by a stress at centres, Pa.
+
+    The exponents mark means in x and in y.
+    """
     return {"u": mx_f(tau_x) / (params["density"] * flow.h_u), "v": my_f(tau_y) / (params["density"] * flow.h_v)}
 
 

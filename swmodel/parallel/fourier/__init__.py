@@ -31,17 +31,17 @@ ON_WALL_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False
 class SpectralAxis(NamedTuple):
     """One axis of the array of all coefficients, described by NumPy vectors."""
 
-    modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L if the axis is periodic, else π m/L
+    modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L if the axis, of length L, is periodic, else π m/L
     pi_factor: int  # the factor of π m/L in the wavenumber, 2 or 1
-    weights: np.ndarray  # weights of |c|² in sums over cells
+    weights: np.ndarray  # weights of the squared magnitudes of coefficients in sums over cells
 
 
 @dataclass(frozen=True)
 class Fourier:
     """The transforms of the fields of one grid, and the layout of their coefficients.
 
-    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, the forward
-    transform has the factor 1, the backward one 1/n. With NY by NX cells the coefficients are:
+    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, only the
+    backward transform is normalised. With NY by NX cells the coefficients are:
 
     | y, x | | ky | kx | |
     | --- | --- | --- | --- | --- |
@@ -57,6 +57,8 @@ class Fourier:
     Each block has all ky for some of the NX_k kx: of P blocks, block r = row * PX + column of the layout has the kx in
     `decomposition.split_evenly(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks;
     columns beyond the block's kx are zero and ignored.
+
+    UsageError: the layout has more blocks than a transform has lines along x or y.
 
     Attributes:
         kind_y, kind_x: the kind of series along each axis, one of SERIES_KINDS.
@@ -137,7 +139,8 @@ class Fourier:
 
     def forward(self, fields):
         """In a jitted program, the coefficients of the fields of a block."""
-        lines = self._lines.x_lines_to_y_lines(FORWARD[self.kind_x](self._lines.blocks_to_x_lines(fields)))
+        x_lines = FORWARD[self.kind_x](self._transposition.blocks_to_x_lines(fields))
+        lines = self._transposition.x_lines_to_y_lines(x_lines)
         if all(self._periodic):
             return series.complex_fft(lines)
         return moveaxis_unfused(self._transform_along_y(FORWARD, lines), -1, -2)
@@ -149,7 +152,8 @@ class Fourier:
             lines = series.complex_ifft(coefficients, ny)
         else:
             lines = self._transform_along_y(BACKWARD, moveaxis_unfused(coefficients, -1, -2), ny)
-        return self._lines.x_lines_to_blocks(BACKWARD[self.kind_x](self._lines.y_lines_to_x_lines(lines), nx))
+        x_lines = BACKWARD[self.kind_x](self._transposition.y_lines_to_x_lines(lines), nx)
+        return self._transposition.x_lines_to_blocks(x_lines)
 
     def _transform_along_y(self, transforms, lines, *length):
         """Transform real lines along y; if x is periodic, the real and imaginary parts of complex lines."""
@@ -166,7 +170,7 @@ class Fourier:
         return self.transport.layout[0] * self.transport.layout[1]
 
     @property
-    def _lines(self) -> LineTransposition:
+    def _transposition(self) -> LineTransposition:
         return LineTransposition(self.transport, *self.grid_shape, self.spectral_shape[1])
 
 
@@ -176,7 +180,7 @@ BACKWARD: dict[str, Callable] = {"periodic": jnp.fft.irfft, "cosine": series.idc
 
 
 def spectral_axis(n: int, kind: str, is_halved: bool) -> SpectralAxis:
-    """The axis of the coefficients of lines of n cells; `is_halved`: only with the modes 0 to n // 2, if periodic."""
+    """The axis of the coefficients of lines of n cells; `is_halved`: it is periodic, with the modes 0 to n // 2."""
     modes = np.arange(n // 2 + 1 if is_halved else n)
     if kind == "periodic":
         if not is_halved:

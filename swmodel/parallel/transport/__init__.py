@@ -73,8 +73,8 @@ def gather_members(
 
 def is_shift_correct(name: str, size: int, devices: int = 1, exchange: str = "auto") -> bool:
     """Whether `shift` gives each of `size * devices` blocks its western neighbour's number. All processes call it."""
-    blocks = size * devices
-    transport = connect(name, (1, blocks), 1, blocks, devices, exchange=exchange)
+    n_blocks = size * devices
+    transport = connect(name, (1, n_blocks), 1, n_blocks, devices, exchange=exchange)
     sent = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]
     received = transport.get(transport.jit(lambda slab: transport.shift(slab, 1, +1))(transport.put(sent)))
-    return not transport.any(bool((received != (sent - 1) % blocks).any()))
+    return not transport.any(bool((received != (sent - 1) % n_blocks).any()))

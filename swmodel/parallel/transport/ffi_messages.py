@@ -44,11 +44,11 @@ def load_exchange_library() -> ctypes.CDLL:
             f"run.exchange: ffi cannot be used: {unsupported_reason}; build it: {ffi_libraries.BUILD_COMMANDS}"
         )
     loaded = ffi_libraries.load_library(ffi_libraries.EXCHANGE_LIBRARY).library
-    mpi, size = ctypes.CDLL(MPI.__file__), MPI._sizeof(MPI.COMM_WORLD)
+    mpi, handle_bytes = ctypes.CDLL(MPI.__file__), MPI._sizeof(MPI.COMM_WORLD)
     addresses = [ctypes.cast(getattr(mpi, name), ctypes.c_void_p).value for name in MPI_FUNCTIONS]
-    loaded.swmodel_set_mpi_functions((ctypes.c_void_p * len(addresses))(*addresses), size)
+    loaded.swmodel_set_mpi_functions((ctypes.c_void_p * len(addresses))(*addresses), handle_bytes)
     for name in ("exchange", "sum", "all_to_all"):
-        capsule = jax.ffi.pycapsule(getattr(loaded, f"swmodel_{name}_{size}"))
+        capsule = jax.ffi.pycapsule(getattr(loaded, f"swmodel_{name}_{handle_bytes}"))
         jax.ffi.register_ffi_target(f"swmodel_{name}", capsule, platform="cpu")
     return loaded
 

@@ -1,4 +1,4 @@
-"""Halo exchange, which adds rows and columns of neighbours around a block by four messages for all fields together."""
+"""Halo exchange, which adds rows and columns of neighbours around a block, with all fields in the same messages."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from .. import streams, watchdog
 from ..environment import RANK_VARIABLE, RankInfo, has_gpu, program_start_time
 from ..spawn import LOCALHOST, free_port
 
-#: Longest wait for other processes to start, and for an answer from one of them, s.
-START_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 300, 600
+#: Longest wait for other processes to connect, and for an answer from one of them, s.
+CONNECT_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 300, 600
 #: A time limit that is never reached, s.
 NO_TIMEOUT_SECONDS = 10**9
 
@@ -43,7 +43,7 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
     """Remove the shared memory that killed ranks of this job have left on this machine, if they used MPICH.
 
     MPICH names it after job and step, which do not change when Slurm requeues a job: MPI_Init would use the old memory
-    and hang or crash. Only files of this user that are older than this process are removed; mapped memory stays valid.
+    and hang or crash. Only files of this user that are older than this program are removed; mapped memory stays valid.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return
@@ -70,8 +70,8 @@ def initialize_distributed(
 ) -> KeyValueMessages:
     """Connect the JAX devices of all processes, `devices` of them in this one. All call it before JAX starts.
 
-    If a process is silent for much longer than `timeout`, the time limit of the watchdog, s, JAX ends all processes
-    without a message. SetupError: the processes do not find each other.
+    If a process is silent for much longer than `timeout`, the time limit of the watchdog, s (0: none), JAX ends all
+    processes without a message. SetupError: the processes do not find each other.
     """
     import jax
 
@@ -86,7 +86,7 @@ def initialize_distributed(
             rank_info.rank,
             device_ids or [0],  # without GPUs any number will do; JAX would otherwise take one from Slurm
             "deactivate" if address else None,
-            initialization_timeout=START_TIMEOUT_SECONDS,
+            initialization_timeout=CONNECT_TIMEOUT_SECONDS,
             heartbeat_timeout_seconds=heartbeat_timeout,
             coordinator_bind_address=address if address and address.startswith(f"{LOCALHOST}:") else None,
         )

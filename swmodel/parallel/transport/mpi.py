@@ -1,4 +1,4 @@
-"""Blocks on MPI processes: halo exchange with ordered messages inside jitted programs, other messages with mpi4py."""
+"""Blocks on MPI processes: messages inside jitted programs are ordered; mpi4py sends those outside of programs."""
 
 from __future__ import annotations
 

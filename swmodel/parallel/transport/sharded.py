@@ -1,8 +1,9 @@
-"""Blocks on JAX devices: one program for all with jax.shard_map, halo exchange with lax.ppermute.
+"""Blocks on JAX devices: jax.shard_map runs one program for all of them, in which lax.ppermute exchanges halos.
 
 An array of a jitted program consists of the arrays of all blocks, in the order of the mesh: [..., py ny, px nx] for
 blocks [..., ny, nx]. Arrays with one axis are concatenated; numbers are the same for all blocks. All blocks have one
-shape: if the grid cannot be divided evenly, short blocks have land beyond their last row or column.
+shape: if the grid cannot be divided evenly, arrays of short blocks continue beyond the block's last row or column
+(`extent`), with values that do not count.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ class ShardedTransport(Transport):
     def transpose(self, array, axis: int):
         if self.layout[axis] == 1:
             return array
-        parts = array.ndim - 3
-        return jax.lax.all_to_all(array, MESH_AXES[axis], split_axis=parts, concat_axis=parts, tiled=True)
+        parts_axis = array.ndim - 3
+        return jax.lax.all_to_all(array, MESH_AXES[axis], split_axis=parts_axis, concat_axis=parts_axis, tiled=True)
 
     def jit(self, program, **options):
 
@@ -255,7 +256,10 @@ def allgather_array(array: np.ndarray) -> np.ndarray:
 
 
 def make_mesh(local_layout: tuple[int, int], process_layout: tuple[int, int]) -> Mesh:
-    """The first devices of each process, arranged as their blocks: `process_layout` rectangles of `local_layout`."""
+    """The first devices of each process, arranged as their blocks: `process_layout` rectangles of `local_layout`.
+
+    SetupError: a process has too few devices, or JAX knows of another number of processes.
+    """
     devices, size = local_layout[0] * local_layout[1], process_layout[0] * process_layout[1]
     provide_devices(devices)
     if jax.process_count() != size:

@@ -39,7 +39,7 @@ class Transport:
 
     @property
     def layout(self) -> tuple[int, int]:
-        """Blocks of all processes in y and x."""
+        """The numbers of blocks of the grid in y and x."""
         return self.blocks[0].layout
 
     @property
@@ -60,7 +60,7 @@ class Transport:
         raise NotImplementedError
 
     def swap(self, first, last, axis: int):
-        """`last` of the block before this one along `axis`, and `first` of the block after it.
+        """`last` of the block before this one along `axis`, and `first` of the block after this one.
 
         Slabs are [..., fields, rows, columns].
         """
@@ -84,8 +84,8 @@ class Transport:
     def transpose(self, array, axis: int):
         """The parts for this block from all blocks in line with it along `axis`: an all-to-all.
 
-        With arrays [..., parts, rows, columns] of one shape, block r in the line sends a[r, k] to each block k and
-        receives a[k, r], as in a transposed matrix. So the map is its own transpose.
+        With arrays [..., parts, rows, columns] of one shape, block r in the line sends part k of its array, a[r, k], to
+        each block k and receives a[k, r], as in a transposed matrix. So the map is its own transpose.
         """
         raise NotImplementedError
 

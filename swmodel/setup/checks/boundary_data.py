@@ -39,8 +39,8 @@ class BoundaryCells(NamedTuple):
     """The outermost cells along an open boundary and their inner neighbours, [cells].
 
     Attributes:
-        name: the side of the domain.
-        rows, columns: indices in the grid: [2] across the boundary, the outermost cells first, and [cells] along it.
+        name: the name of the side of the domain.
+        rows, columns: indices in the grid, [2] across the boundary (the outermost cells first) and [cells] along it.
         in_rows: whether the boundary runs along rows, in the south or north.
         lower_index: position (0 or 1) of the western or southern cell in each pair, whose row and column the face
             between the two cells has.
@@ -64,7 +64,7 @@ class BoundaryCells(NamedTuple):
         return self.across_first(values)
 
     def across_first(self, values) -> np.ndarray:
-        """Values [rows, columns] as [2, cells]; `radiation_rate` has three cells across the boundary."""
+        """Values [rows, columns] as [2, cells]; as [3, cells] for `radiation_rate`, which needs three cells across."""
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
@@ -121,7 +121,7 @@ def problems(config: Config) -> Iterator[str]:
                 ):
                     distance_hint = f"; the nearest value in the file is further than {max_distance:.3g} degrees"
                 yield (
-                    f"input.{name}: has no value at {side.describe_cells(missing)}, where both outermost cells are "
+                    f"input.{name}: has no value at {side.describe_cells(missing)}, where the two outermost cells are "
                     f"water; give values there, or make such cells land in input.mask{distance_hint}"
                 )
 
@@ -202,7 +202,7 @@ def incomplete_tides(config: Config) -> Iterator[str]:
 
 
 def missing_in_sponge(config: Config) -> Iterator[tuple[str, int, int]]:
-    """Boundary data that do not cover the sponge: name, number of its cells without a value, number of its cells."""
+    """Boundary data that do not cover the sponge: name, number of sponge cells without a value, and of all."""
     if not (config.open_boundaries.sides and sponge.is_active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)
@@ -233,7 +233,8 @@ def radiation_rate(config: Config, is_forward_backward: bool) -> float:
     cell follows if waves between the two cells are as fast as those through the face.
 
     The stepper `gfb` (`is_forward_backward`) is less stable where waves arrive in such a cell. Therefore
-    WAVE_RATE_WEIGHT times the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
+    WAVE_RATE_WEIGHT times the rate of the shortest waves in the cell, 2 sqrt(g h (1/dx² + 1/dy²)) with its depth h, is
+    added.
     """
     grid = config.grid
     rate_of_cell: dict[int, float] = {}

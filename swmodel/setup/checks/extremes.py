@@ -29,7 +29,7 @@ class FieldExtremes:
 
     Attributes:
         ranges: {field, mask, rate of `process_rates`, radiation_rate, dx or dy: (smallest, largest)}, SI units.
-        problems: {field: message about its first unusable value}.
+        problems: {field: message about its first unusable value, its unit, or (mask) a domain without water}.
         fastest_cell: the cell with the largest `wave_rate`, in words; "" without water.
     """
 
@@ -69,7 +69,7 @@ def is_unusable(variable: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def problem_line(variable: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
-    """The message about a field with unusable values, which names the first such cell."""
+    """The message about a field with unusable values, which names the first cell that has one."""
     comparison = "above" if variable.is_min_exclusive else "at least"
     bound = "finite" if variable.min_value is None else f"{comparison} {variable.min_value:g} {variable.units}"
     bound += "" if variable.max_value is None else f" and at most {variable.max_value:g}"
@@ -82,7 +82,7 @@ def problem_line(variable: Variable, values: np.ndarray, water: np.ndarray, firs
 
 
 def pressure_unit_problem(name: str, least: float, largest: float) -> str:
-    """The message about an air pressure whose values on the whole grid look like hPa, not Pa; "" for none."""
+    """The message about an air pressure whose values on all water look like hPa, not Pa; "" for none."""
     if name != "air_pressure" or not TYPICAL_HECTOPASCALS[0] <= least <= largest <= TYPICAL_HECTOPASCALS[1]:
         return ""
     statement = f"is {least:g} to {largest:g} Pa, which looks like hPa"

@@ -38,7 +38,8 @@ DT_SAFETY_FACTOR = 0.6
 #: increases by at most this fraction.
 MAX_PREFERRED_CHARACTERS, MAX_STEP_INCREASE = 8, 0.1
 
-#: Largest number of time steps that are tried, and significant digits of a time step that need not divide an interval.
+#: Largest number of time steps that are tried besides the longest one, and significant digits of a time step that need
+#: not divide an interval.
 MAX_CANDIDATES, DT_DIGITS = 10_000, 3
 
 #: Unit in which the common divisor of intervals is computed, s.
@@ -147,12 +148,14 @@ def max_stable_dt(config: Config, extremes) -> tuple[float, str]:
 
 
 def dt_of_waves(config: Config, extremes) -> float:
-    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or
+    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one.
+
+    If `time.cfl` is set, it is instead
 
         dt = cfl / ((speed + sqrt(g h)) sqrt(1/dx² + 1/dy²))
 
-    if `time.cfl` is set, with the speed of a current of the largest |u| and the largest |v|, the largest thickness h
-    and the smallest sizes dx and dy of wet cells. This dt is infinite if all h, u and v are 0.
+    with the speed of a current of the largest |u| and the largest |v|, the largest thickness h and the smallest sizes
+    dx and dy of wet cells. This dt is infinite if all h, u and v are 0.
     """
     if config.time.cfl is None:
         return DT_SAFETY_FACTOR * max_stable_dt(config, extremes)[0]
@@ -177,7 +180,7 @@ def automatic_dt(config: Config, extremes) -> float:
 
     It divides the intervals between records, spectra and restart files, and `run.days`. If their common divisor is
     shorter than the time step, the time step divides only `output.every`. If this is also shorter, or not set, the time
-    step has DT_DIGITS significant digits.
+    step has DT_DIGITS significant digits. A time step that is zero or infinite is returned as it is.
     """
     dt, output = dt_from_state(config, extremes), config.output
     if not 0 < dt < math.inf:

@@ -28,7 +28,7 @@ CHANGE_PER_UPLIFT = {"depth": -1.0, "eta": 1.0}
 
 
 def row_bands(grid) -> Iterator[np.ndarray]:
-    """The rows of the grid in bands of at most MAX_CELLS_PER_BAND cells, which bounds the memory."""
+    """The rows of the grid in bands of at most MAX_CELLS_PER_BAND cells, or of one row, which bounds the memory."""
     step = max(1, MAX_CELLS_PER_BAND // grid.nx)
     for first in range(0, grid.ny, step):
         yield np.arange(first, min(first + step, grid.ny))
@@ -37,15 +37,19 @@ def row_bands(grid) -> Iterator[np.ndarray]:
 def evaluate(config: Config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in these rows and columns; float64, SI units.
 
-    Missing values on land become `physics.depth` in the depth and zero in other fields; without drying, this also
-    replaces depths that are not positive. On water such values stay, and the check of the configuration reports them.
-    Without a mask, cells without a value in a file or table of depths are land. On grids with longitudes and latitudes,
-    boundary data that a file lacks along an open boundary are replaced by the nearest values in it. A field that varies
-    in time is zero here, because its values come from records (`varying`).
+    Missing values on land become `physics.depth` in the depth and zero in other fields; without drying, depths on land
+    that are not positive also become `physics.depth`. On water such values stay, and the check of the configuration
+    reports them. Without a mask, cells without a value in a file or table of depths are land. On grids with longitudes
+    and latitudes, boundary data that a file lacks along an open boundary are replaced by the nearest values in it, if
+    these are near. A field that varies in time is zero here, because its values come from records (`varying`).
 
     Args:
         name: name in `ocean.table.INPUT_FIELDS`, of a tracer, or of a coefficient.
         rows, columns: sequences of integers; numbers beyond the grid wrap around to its other side.
+
+    Raises:
+        InputError: a file does not hold the field on this grid, a mask is neither 0 nor 1, or the sea floor is lifted
+            in a run with reduced gravity.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies_in_time(config, name):
@@ -70,7 +74,10 @@ def final_uplift(config: Config, rows, columns) -> np.ndarray:
 
 
 def evaluate_record(config: Config, name: str, rows, columns, record: float, source) -> np.ndarray:
-    """As `evaluate`, for one record of a field from its `source`, and without uplift; NaN where missing on water."""
+    """As `evaluate`, for one record of a field from its `source`, and without uplift; NaN where missing on water.
+
+    Boundary data with records in time are not replaced by the nearest values.
+    """
     values = evaluate_unfilled(config, name, rows, columns, record, source)
     if (missing := missing_in_file(config, name, source, values, rows, columns)) is not None:
         values = evaluate_unfilled(config, name, rows, columns, record, source, missing)

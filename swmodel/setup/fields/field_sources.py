@@ -1,4 +1,4 @@
-"""Sources of a field: a number, a function of the points, a table, a file, or records in time; `source_of` chooses one.
+"""Sources of a field, such as a number, a function of the points, a table or a file; `source_of` chooses one.
 
 A source is read in rows and columns within the grid. Components of vectors are along its own axes
 (`FieldSource.frame`), and missing values are NaN.
@@ -454,7 +454,8 @@ def varies_in_time(config: Config, name: str) -> bool:
 def read_mask(config: Config, rows, columns) -> np.ndarray:
     """1 on water, 0 on land, from a mask, or from a table of depths in which missing values are land.
 
-    Row and column numbers beyond the grid wrap around to its other side.
+    Row and column numbers beyond the grid wrap around to its other side. InputError: a value of the mask is neither 0
+    nor 1.
     """
     rows, columns = np.asarray(rows) % config.grid.ny, np.asarray(columns) % config.grid.nx
     source, depth = source_of(config, "mask"), source_of(config, "depth")

@@ -31,7 +31,8 @@ def evaluate_function(
 ) -> np.ndarray:
     """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points.
 
-    `index`: the element to take where the function returns an array of constituents and parts.
+    `index`: the element to take where the function returns an array of constituents and parts. ConfigError: the
+    function fails, or does not return such numbers.
     """
     source_line = source_line_of(function)
     if t is not None:

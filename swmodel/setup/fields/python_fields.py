@@ -86,7 +86,7 @@ def python_field(value: Any, variable: Variable, grid: GridOptions) -> PythonFie
 
 
 def field_from_data_array(array: DataArray, variable: Variable, grid: GridOptions, context: str) -> PythonField:
-    """The field of a DataArray; without records in time it becomes a table."""
+    """The field of a DataArray; without records in time it becomes a table. InputError: it does not fit the grid."""
     record_times = times_of_array(array, context) if variable.varies_in_time else None
     grid_variable = variable_from_array(
         array.isel({record_times[0]: 0}) if record_times else array, variable, grid, context
@@ -176,7 +176,7 @@ def case_terms(config: Config) -> list[Term]:
 
 
 def user_terms_of(config: Config) -> tuple[Term, ...]:
-    """The user terms: those of the case, and those from Python."""
+    """The user terms: those of the case, and those from Python. ConfigError: a term that a run recorded is missing."""
     terms = (*case_terms(config), *config.python._terms)
     recorded, names = [text.split()[0] for text in config.python.terms], {term.name for term in terms}
     if missing := [name for name in recorded if name not in names]:

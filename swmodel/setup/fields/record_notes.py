@@ -28,7 +28,10 @@ IN_TIME_LABEL = "in-time"
 
 
 def field_checksum(config: Config, name: str, python_field: PythonField) -> str:
-    """SHA-256 of a field's values on the whole grid, or of its first two records, as hexadecimal digits."""
+    """SHA-256 of a field's values on the whole grid, as hexadecimal digits.
+
+    For a field that varies in time it is that of its first two records and, if they have dates, the times of all.
+    """
     if python_field.checksum:
         return python_field.checksum
     source = source_in_python(config, name, python_field)
@@ -57,7 +60,7 @@ def sha256(text: str) -> str:
 
 
 def note_records(config: Config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
-    """A note about the records that varying coefficients use after a step, as JSON; "" without such records.
+    """A note about the records in files that varying coefficients use up to a step, as JSON; "" without such records.
 
     `checksum`: function of (coefficient, number of a record) that returns the checksum of the record.
     """

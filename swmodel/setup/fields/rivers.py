@@ -128,7 +128,7 @@ def series_of_river(config: Config, river) -> DischargeSeries:
 
 @lru_cache(maxsize=256)
 def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
-    """The DischargeSeries of a file; `stamps` identifies its version."""
+    """The DischargeSeries of a file; `stamps` identifies its version. InputError: see `series_of_river`."""
     if not stamps:
         raise InputError(f"{label}: there is no such file")
     path, name, record = parse_entry(text)
@@ -175,7 +175,10 @@ def is_netcdf(path: str) -> bool:
 
 
 def read_netcdf_series(text: str, label: str, time) -> tuple:
-    """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from a NetCDF file."""
+    """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from a NetCDF file.
+
+    InputError: it has no single variable of discharge with times.
+    """
     entry = parse_entry(text)
     with open_file(entry.path, f"{label}: ") as dataset:
         variables = dataset.data.variables
@@ -207,7 +210,7 @@ def read_text_series(path: str, label: str, time) -> tuple:
     """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from the columns of a text file.
 
     A time is a date, or the time since the start of the run as a number of s or of the units in the name of the column,
-    "time (hours)".
+    "time (hours)". InputError: the file is not such a table.
     """
     try:
         table = text_table.parse_table(Path(path).read_text(encoding="utf-8-sig"), path)

@@ -27,7 +27,10 @@ RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-(\d+)\.(nc|z
 
 
 def newest_restart_file(path: str) -> str:
-    """The path of a restart file unchanged or, for the folder of a run, the path of its newest restart file."""
+    """The path of a restart file unchanged or, for the folder of a run, the path of its newest restart file.
+
+    InputError: the folder contains no restart file.
+    """
     if not os.path.isdir(path) or os.path.isfile(os.path.join(path, "zarr.json")):
         return path
     folder = os.path.join(path, RESTART_FOLDER)

@@ -55,7 +55,7 @@ def contains_window(outer: Window, inner: Window) -> bool:
 
 
 class VaryingCoefficients:
-    """The records of the varying coefficients `names` during a run; each record is read once.
+    """The records of the varying coefficients `names` during a run, read once in each Window.
 
     The object keeps the records before and after the current step, and those that were read ahead, in every Window that
     has been asked for. If a Window lies within another, only the values of the larger one are kept.

@@ -40,7 +40,8 @@ class RotatedSource(FieldSource):
 
     Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have
     components along the axes of the model's grid, files on a rotated-pole or projected grid along the axes of their
-    own grid. `source`, `other_source`: sources of this and the other component; a ConstantSource counts as zero.
+    own grid. `source`, `other_source`: sources of this and the other component; a number other than zero refers to the
+    axes of the model's grid and cannot be rotated.
     """
 
     config: Config
@@ -53,15 +54,17 @@ class RotatedSource(FieldSource):
         frames = self.frames(record)
 
         def component(source: FieldSource) -> np.ndarray:
-            return (
-                np.zeros((1, 1))
-                if isinstance(source, ConstantSource)
-                else source.read(rows, columns, record, point_location, fill)
-            )
+            return source.read(rows, columns, record, point_location, fill)
 
         if frames == {frame_of(grid)}:
             return component(self.source)
         pair = VECTOR_COMPONENTS[self.name]
+        for source in (self.source, self.other_source):
+            if isinstance(source, ConstantSource) and source.value != 0:
+                raise InputError(
+                    f"{pair[0]} and {pair[1]}: one is a field, but the other is the number {source.value:g} along an "
+                    "axis of the grid; give both as fields"
+                )
         if not self.can_rotate(frames, record):
             raise InputError(
                 f"{pair[0]} and {pair[1]}: must be rotated to the {'axes' if grid.crs else 'pole'} of the grid; give "

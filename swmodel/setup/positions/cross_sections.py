@@ -61,7 +61,7 @@ class CrossSections(NamedTuple):
     def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
         """{"transport": [k, n]}, m3 s-1, the sum over faces of length times velocity times mean thickness.
 
-        `point_values`: values of the points after k numbers of steps, `steps`, [k, 3 faces].
+        `point_values`: values of the points after k numbers of steps, `steps`, [k, 3 times the number of faces].
         """
         velocity, thickness, thickness_across = np.split(point_values.astype(np.float64), 3, axis=1)
         flux = self.lengths * velocity * (0.5 * (thickness + thickness_across))
@@ -88,7 +88,10 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
 
 
 def cross_section(config: Config, table) -> CrossSection:
-    """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends."""
+    """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends.
+
+    UsageError: an end is outside the domain, both are at the same corner, or no water flows through the section.
+    """
     label, (x_axis, y_axis) = f'the section "{table.name}"', axes(config.grid)
     rows, columns = stair_corners(config.grid, label, table.start, table.end)
     if len(rows) < 2:
@@ -106,7 +109,8 @@ def straight_section(
     """The CrossSection along the faces nearest to `position` on `axis`, x or y, from `start` to `end` on the other.
 
     Positions are in m or degrees; None: the edge of the domain. Faces at both ends count with the fraction of their
-    length that is inside. Flow in the direction of `axis` is positive.
+    length that is inside. Flow in the direction of `axis` is positive. UsageError: a position is outside the domain,
+    `start` is not below `end`, or no water flows through the section.
     """
     axis_across, axis_along = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
     label, domain_ends = f"the section {axis_across.describe_position(position, 6)}", axis_along.edges

@@ -84,7 +84,10 @@ def start_positions(config: Config) -> tuple[np.ndarray, list[str]]:
 
 
 def start_of_drifter(config: Config, table, label: str) -> tuple[float, float]:
-    """The start of a single drifter: x and y in m, or its longitude and latitude."""
+    """The start of a single drifter: x and y in m, or its longitude and latitude.
+
+    UsageError: its table has no position, more than one, or a spacing without a box.
+    """
     if table.spacing is not None or (table.at is None) == (position_keys(table) == set()):
         raise UsageError(
             f"{label}: give at, or {' and '.join(coordinate_names_and_unit(config.grid)[0])}, or box and spacing"
@@ -95,7 +98,7 @@ def start_of_drifter(config: Config, table, label: str) -> tuple[float, float]:
 def lattice_positions(config: Config, table, label: str) -> np.ndarray:
     """The points on water of the lattice in a box, along the axes of the grid, [n, 2], row by row from the south-west.
 
-    UsageError: the box has no such points, or the lattice is far too large.
+    UsageError: the box has no such points, its sides are in the wrong order, or the lattice is far too large.
     """
     west, east, south, north = table.box
     counts = [int((high - low) / table.spacing + 1e-9) + 1 for low, high in ((west, east), (south, north))]

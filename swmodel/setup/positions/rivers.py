@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def problems(config: Config) -> Iterator[str]:
-    """Messages about rivers that are not on water, have no discharge, repeat a name, or have wrong tracers."""
+    """Messages about rivers with a wrong position, name, discharge or tracers, and about conflicts between sources."""
     rivers, tracers = config.forcing.rivers, [each.name for each in config.physics.tracers]
     yield from duplicate_names(rivers, "forcing.rivers")
     for name in (name for name in DISCHARGE_SIGNS if rivers and has_source(config, name)):

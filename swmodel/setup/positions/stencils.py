@@ -21,7 +21,7 @@ OBSERVED_QUANTITIES = ("eta", "u", "v")
 #: Distance within which a position counts as lying on a point of the grid, cells.
 SNAP_CELLS = 1e-9
 
-#: Largest number of cells whose mask is evaluated together.
+#: Largest number of cells in rows that are evaluated together, without two further rows in the north.
 MAX_CELLS_PER_EVALUATION = 2**20
 
 

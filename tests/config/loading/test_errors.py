@@ -139,7 +139,7 @@ def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
 
 @pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
-    """The model searches for similar names only for these, because each search compares with every known name."""
+    """The model searches for similar names only for the problems shown, because each search tries every known name."""
     searches, suggest = [], errors.suggest
     monkeypatch.setattr(errors, "suggest", lambda *args: searches.append(args) or suggest(*args))
     lines = problems(write_toml(tmp_path, "[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000))))
@@ -148,7 +148,7 @@ def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
     assert len(searches) == MAX_MESSAGE_LINES
 
 
-def test_long_values_and_control_characters_are_shown_as_text(tmp_path):
+def test_long_values_are_shortened_and_control_characters_escaped(tmp_path):
     (line,) = problems("jet", [f"grid.nx={'a' * 90_000}"])
     assert line.endswith(MAX_QUOTE_LENGTH // 2 * "a" + '"')
     assert len(line) < 3 * MAX_QUOTE_LENGTH

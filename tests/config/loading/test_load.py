@@ -36,7 +36,7 @@ def test_later_sources_replace_earlier_ones(tmp_path, monkeypatch):
     config = load(write_toml(tmp_path, '[case]\nname = "inertial"\nspeed = 7\n'), environ={})
     assert (config.case.name, config.case.speed) == ("inertial", 7.0)
     assert load(write_toml(tmp_path, "[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
-    monkeypatch.chdir("/")  # names of files start from the folder of their file
+    monkeypatch.chdir("/")  # relative paths in a file start from its folder, those of overrides from the working folder
     source = write_toml(tmp_path, '[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n')
     section = load(source, ["input.eta=2020"], {}).input
     assert (section.depth, section.mask, section.eta) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc", "/2020")
@@ -164,8 +164,8 @@ def test_resolved_run_has_steps_layout_and_executor():
     "intervals", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
 def test_automatic_time_step_divides_intervals_and_length_of_run(intervals):
-    steps_only = {"output.every_steps": 1, "run.steps": 1}
-    steps_only, config = (load("rest", each | {"run.executor": "reference"}, {}) for each in (steps_only, intervals))
+    every_step = {"output.every_steps": 1, "run.steps": 1}
+    steps_only, config = (load("rest", each | {"run.executor": "reference"}, {}) for each in (every_step, intervals))
     dt, longest = resolve(config).time.dt, dt_from_state(steps_only, survey(setup_of(steps_only)))
     assert 0.5 * longest < dt <= longest
     for interval in (config.output.every, config.output.spectra, config.restart.every, 86400 * (config.run.days or 0)):

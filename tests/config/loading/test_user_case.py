@@ -129,7 +129,7 @@ CLASS_HEADER = b"from swmodel import Case, option\nclass Bad(Case):\n    "
         (CLASS_HEADER + b"def outside_level(self): pass\n", ": Bad.outside_level: is called boundary_level"),
     ],
 )  # fmt: skip
-def test_file_without_a_case_is_refused_with_its_line(tmp_path, text, message):
+def test_file_without_a_valid_case_is_refused(tmp_path, text, message):
     (tmp_path / "bad.py").write_bytes(text)
     (problem,) = problems(tmp_path / "bad.py")
     assert problem.startswith(f"{tmp_path}/bad.py{message}")

@@ -107,8 +107,8 @@ def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
 def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     """Land that can flood is connected to the sea through cells of the same kind, and does not change the sea."""
     region = (-16.0, 20.0, 44.0, 60.0)
-    without_low_land = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
-    grid = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
+    without_low_land = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0, smooth=2))
+    grid = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, smooth=2, land_up_to=60.0))
     np.testing.assert_array_equal(grid.wet, without_low_land.wet)
     np.testing.assert_array_equal(grid.depth[grid.wet], without_low_land.depth[grid.wet])
     assert grid.floodable.sum() > 20

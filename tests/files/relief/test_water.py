@@ -97,8 +97,8 @@ def test_seas_are_connected_as_in_the_relief(text, n_before, n_after, n_changed,
     assert n_different == n_changed if n_changed is not None else n_different == isthmus.sum() > 0
 
 
-def write_relief(path, lon, lat, depth):
-    z = -np.ma.masked_invalid(depth(lon, lat[:, None]))
+def write_relief(path, lon, lat, depth_at):
+    z = -np.ma.masked_invalid(depth_at(lon, lat[:, None]))
     return write_netcdf(path, lon_lat_axes(lon, lat) | {"z": ("lat lon", z, {"units": "m"})})
 
 

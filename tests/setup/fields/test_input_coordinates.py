@@ -162,7 +162,7 @@ def test_latitudes_that_do_not_show_the_north_are_refused(tmp_path):
             read(source)
 
 
-def test_longitudes_may_exceed_360(tmp_path):
+def test_longitudes_may_jump_from_360_to_0(tmp_path):
     for x_step in (1, -1):
         axes = {"lat": (LATITUDES[::-1], NORTH), "lon": (np.linspace(340.0, 376.0, NX)[::x_step] % 360, EAST)}
         source = write_depth_file(tmp_path, VALUES[:, ::x_step], axes)

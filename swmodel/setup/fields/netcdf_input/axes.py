@@ -53,7 +53,10 @@ class VariableAxes(NamedTuple):
 
 
 def axes_of_variable(dataset: CFDataset, variable, model_variable, grid, context: str) -> VariableAxes:
-    """The VariableAxes of a variable in a file for a field of the model, cached; assumptions are logged."""
+    """The VariableAxes of a variable in a file for a field of the model, cached; assumptions are logged.
+
+    InputError: the variable does not fit the grid.
+    """
     if (key := (variable.name, model_variable, grid)) not in dataset.axes_cache:
         dataset.axes_cache[key] = find_axes(dataset, variable, model_variable, grid, context)
     return dataset.axes_cache[key]
@@ -143,7 +146,7 @@ def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, varia
 
 
 def is_position(dataset: CFDataset, coordinate, dimension: str) -> bool:
-    """Whether a coordinate is a longitude, latitude or length, not a cell number that starts at 0 or 1."""
+    """Whether a coordinate is a longitude, latitude or length, not cell numbers that start between -1 and 1."""
     if is_in_degrees(coordinate):
         return True
     units = coordinate.attrs.get("units", "")
@@ -181,7 +184,10 @@ def select_coordinates(coordinates: list, variable, model_variable, context: str
 
 
 def find_dimensions(dataset: CFDataset, variable, context: str) -> tuple[str, str]:
-    """The dimensions of y and x of a variable, found by coordinates or names, else the last two."""
+    """The dimensions of y and x of a variable, found by coordinates or names, else the last two.
+
+    InputError: the last two are known not to be y and x.
+    """
     axis_of_dimension = {
         name: next(map(dataset.axis_of, dataset.coordinates_along(name)), AXIS_OF_NAME.get(name.lower(), ""))
         for name in variable.dims
@@ -205,7 +211,8 @@ def direction_and_notes(
         offset: offset of the field's points from cell centres, cells.
 
     Raises:
-        InputError: the steps of the first coordinate differ from those of the grid, or change direction.
+        InputError: the first coordinate has missing values, other units, other steps than the grid or no single
+            direction, is at another location than the field, or runs against the other coordinates.
     """
     first, values = coordinates[0], checked_values(dataset, coordinates, dimension, context)
     cell_size = grid_axis.spacing
@@ -253,7 +260,10 @@ def direction_and_notes(
 
 
 def checked_values(dataset: CFDataset, coordinates, dimension: str, context: str) -> np.ndarray:
-    """Values of the first coordinate along a dimension. InputError: the coordinates run in different directions."""
+    """Values of the first coordinate along a dimension.
+
+    InputError: the coordinates run in opposite directions, or the first changes more along its other dimension.
+    """
     first = coordinates[0]
     if first.ndim > 1:
         values_of_dimensions = {name: drop_missing(dataset.values_along(first, name)) for name in first.dims}

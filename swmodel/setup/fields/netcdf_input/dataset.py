@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Axes by the criteria of cf_xarray; the first criterion that applies counts.
 AXIS_OF_CRITERION = {"X": "x", "Y": "y", "Z": "z", "T": "t", "longitude": "x", "latitude": "y"}
 
-#: Names of coordinates without attributes, in lower case.
+#: Axes of coordinates without attributes, by their names in lower case.
 AXIS_OF_NAME = {
     "x": "x", "x_c": "x", "x_f": "x", "lon": "x", "longitude": "x", "nav_lon": "x",
     "y": "y", "y_c": "y", "y_f": "y", "lat": "y", "latitude": "y", "nav_lat": "y",
@@ -114,7 +114,10 @@ class CFDataset(NamedTuple):
         )
 
     def projection_of(self, field: DataArray) -> str:
-        """The projected coordinate reference system of a field, as WKT; "" for none."""
+        """The projected coordinate reference system of a field, as WKT; "" for none.
+
+        InputError: its grid mapping is not known, or pyproj is missing.
+        """
         name = str(field.attrs.get("grid_mapping", field.encoding.get("grid_mapping", ""))).split(":")[0]
         mappings = [one.attrs for one in self.data.variables.values() if one.attrs.keys() & PROJECTION_ATTRIBUTES]
         if name in self.data.variables:
@@ -172,7 +175,10 @@ def identify_axis(name: str, attributes) -> str:
 
 @contextmanager
 def open_file(path: str, context: str = "", error_class: type[InputError] = InputError) -> Iterator[CFDataset]:
-    """The open variables of a file or a store, for one thread at a time; messages begin with `context`."""
+    """The open variables of a file or a store, for one thread at a time.
+
+    `error_class`, whose message begins with `context`: the file is missing, cannot be read or needs another package.
+    """
     is_folder = os.path.isdir(path)
     if not is_folder and not os.path.isfile(path):
         raise error_class(f"{context}there is no file {path}")
@@ -245,6 +251,7 @@ def open_raster(path: str) -> Dataset:
     """The bands of a raster that GDAL reads, `band_1` and so on, NaN where it has no data.
 
     If it has no coordinate system, x and y within the ranges of longitude and latitude are taken as such, in degrees.
+    UnreadableFileError: the rasters have different sizes, are rotated, or are not in degrees or metres.
     """
     import rioxarray
     import xarray
@@ -274,7 +281,7 @@ def open_raster(path: str) -> Dataset:
 
 
 def check_ascii_grid(path: str) -> None:
-    """Raise UnreadableFileError if the number of values in an Esri ASCII grid differs from that in its header.
+    """Raise UnreadableFileError unless the values of an Esri ASCII grid are numbers, as many as its header says.
 
     GDAL would shift the values. A row may continue on further lines.
     """

@@ -55,7 +55,7 @@ class InputEntry(NamedTuple):
     record: str | None
 
     def files(self) -> list[str]:
-        """The file or store, or those that match the pattern, in the order of their names."""
+        """The file or store or, if the path is a pattern, those that match it, in the order of their names."""
         if os.path.exists(self.path) or not glob.has_magic(self.path):
             return [self.path]
         return sorted(glob.glob(self.path))
@@ -83,7 +83,7 @@ def find_variable(
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
     Also returns a function from an index to the values, which for a tide combines two variables (`tide_part_reader`),
-    and the sign by which the values must be multiplied.
+    and the sign by which the values must be multiplied. InputError: no variable fits, or several do.
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
     names = ", ".join(map(str, variables)) or "none"
@@ -164,6 +164,8 @@ def tide_part_reader(
         cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
 
     The result is missing where the amplitude or both parts are zero, because atlases write zeros on land.
+    InputError, also by the returned function: there are not two variables along the same axes in suitable units for a
+    tide, or a lag is impossible.
     """
     if len(variable_pair) != 2 or not index_of(model_variable.name):
         raise InputError(

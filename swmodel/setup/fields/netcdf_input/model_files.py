@@ -46,8 +46,8 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
     InputError: there is no such file, or it has no tide of eta.
 
     Returns:
-        "constituents": the names in the file that open boundaries can use; and for each array of HARMONIC_FIELDS an
-        entry of [input] per constituent, "" where the file lacks it.
+        "constituents": the names in the file that open boundaries can use; and for each array of HARMONIC_FIELDS that
+        the file has, an entry of [input] per constituent, "" where the file lacks it.
     """
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics makes one: `swmodel run global_m2`")

@@ -50,7 +50,7 @@ PLAUSIBLE_RANGES = {
 #: Fields that are never negative, and the smallest value, m s-1, that counts as 0 because packing rounds values.
 NON_NEGATIVE_FIELDS, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
 
-#: Fields of the atmosphere, which have values over land, too.
+#: Fields of the atmosphere, and infiltration, which have values on land, too.
 WEATHER_FIELDS = ("wind_x", "wind_y", "u10", "v10", "air_pressure", *NON_NEGATIVE_FIELDS)
 
 #: Density of rain, kg m-3.
@@ -157,7 +157,10 @@ def contiguous_slices(numbers: np.ndarray, max_gap: int) -> tuple[list[slice], n
 
 @contextmanager
 def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariable]:
-    """A context with the GridVariable of an entry of [input] for a variable of the model, and with its file open."""
+    """A context with the GridVariable of an entry of [input] for a variable of the model, and with its file open.
+
+    InputError: the file has no such variable or record, or the variable has other units or does not fit the grid.
+    """
     entry = parse_entry(entry_text)
     with open_file(entry.path, f"input.{model_variable.name}: ") as dataset:
         variable, values, sign = find_variable(dataset, entry, model_variable)
@@ -216,7 +219,8 @@ def unit_factor(variable, model_variable, context: str, needs_units: bool = True
 def variable_from_array(array, model_variable, grid, context: str) -> GridVariable:
     """The GridVariable of a DataArray, at the location and in the units of `model_variable`.
 
-    Its units are compared only if it has any, because xarray's arithmetic drops them.
+    Its units are compared only if it has any, because xarray's arithmetic drops them. InputError: it does not hold
+    numbers, has further dimensions or other units, or does not fit the grid.
     """
     dataset = dataset_of_array(array, context)
     variable = dataset.data[context]

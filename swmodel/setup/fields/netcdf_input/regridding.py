@@ -89,7 +89,7 @@ class SortedCoordinate(NamedTuple):
         return Bracket(first % n_values, (first + 1) % n_values, fraction), is_covered
 
     def find_bracket(self, positions: np.ndarray) -> Bracket:
-        """The Bracket of positions, with indices in the file."""
+        """The Bracket of positions, with indices in the file. InputError: the file does not cover them."""
         bracket, is_covered = self.locate(positions)
         if not is_covered.all():
             first_outside = positions[~is_covered].flat[0]
@@ -163,7 +163,10 @@ class Regridder(NamedTuple):
 def sorted_coordinate(
     dataset: CFDataset, coordinate, axis: str, context: str, in_metres: bool = False
 ) -> SortedCoordinate:
-    """The SortedCoordinate of longitudes or latitudes, or of x or y `in_metres` in a projection."""
+    """The SortedCoordinate of longitudes or latitudes, or of x or y `in_metres` in a projection.
+
+    InputError: it has no degrees, more than one axis, missing values, or no single direction.
+    """
     context = f"{context}: {coordinate.name}"
     if not in_metres and not is_in_degrees(coordinate):
         units = coordinate.attrs.get("units")
@@ -188,7 +191,8 @@ def sorted_coordinate(
 def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, context: str, crs: str = "") -> Regridder:
     """The Regridder of a variable with coordinates y and x for a field of the model; masks take the nearest point.
 
-    `crs`: the coordinate reference system of x and y in m; "" for longitudes and latitudes.
+    `crs`: the coordinate reference system of x and y in m; "" for longitudes and latitudes. InputError: a coordinate is
+    unsuitable, the pole of a rotated grid is not given, or the file does not cover the grid.
     """
     along_y, along_x = (sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x)))
     frame: Frame = crs or None

@@ -43,7 +43,7 @@ class VariableRecords(NamedTuple):
 
 
 def join_records(label: str, parts: list[tuple]) -> VariableRecords:
-    """The VariableRecords of parts (seconds, dates, fields, file), whose times must rise; logs gaps."""
+    """The VariableRecords of parts (seconds, dates, fields, file); logs gaps. InputError: times do not rise."""
     seconds, dates, fields, files = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
     records = VariableRecords(label, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
     steps, dates = np.diff(records.seconds), records.dates
@@ -66,7 +66,7 @@ def join_records(label: str, parts: list[tuple]) -> VariableRecords:
 
 
 def has_records_in_time(text: str, model_variable) -> bool:
-    """Whether an entry has records in time: several files, or a variable with several times."""
+    """Whether an entry has records in time: a pattern of files, or a variable with several times; not with @RECORD."""
     entry = parse_entry(text)
     if entry.record is not None:
         return False
@@ -92,6 +92,9 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
     Args:
         stamps: (path, `dataset.file_stamp`) of each of its files.
         years: length of the run in years, for a climatology (`repeat_every_year`); else None.
+
+    Raises:
+        InputError: there is no file, or a file has no such variable on this grid, or no suitable times.
     """
     entry, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
@@ -119,7 +122,8 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
     """The records of one year, repeated in every year from before the start of a run to after its `years` years.
 
     They keep month, day and time, whatever the calendar of the file; records of days that a year lacks, such as
-    29 February, are left out in it. A gap between two years is logged. InputError: the records cover more than a year.
+    29 February, are left out in it. A gap between two years is logged. InputError: the last record is a year or more
+    after the first.
     """
     import cftime
 
@@ -167,7 +171,10 @@ def records_of_array(array, time, context: str, years: int | None) -> VariableRe
 def seconds_and_dates(
     times: RecordTimes, time, context: str, is_climatology: bool = False
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Times of records: s since the start of the run, or of year 1 of a climatology, and dates in words."""
+    """Times of records: s since the start of the run, or of year 1 of a climatology, and dates in words.
+
+    InputError: the run has no date or another calendar, or times are missing.
+    """
     import cftime
 
     if not time.start:

@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
-#: Size of each unit, and its powers of metre, second and kilogram.
+#: Powers of metre, second and kilogram.
 METRE, SECOND, KILOGRAM, PASCAL, NEWTON = (1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, -2, 1), (1, -2, 1)
+#: The size of each unit in SI units, and its powers.
 UNITS = {
     **dict.fromkeys(("m", "meter", "metre"), (1.0, METRE)),
     **dict.fromkeys(("cm", "centimeter", "centimetre"), (1e-2, METRE)),
