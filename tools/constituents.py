@@ -5,9 +5,9 @@
 With --write it replaces swmodel/ocean/constituents.json.
 
 The table of utide (MIT, https://github.com/wesleybowman/UTide) comes from Foreman (1977) by way of t_tide and UTide.
-This program leaves out satellites of the third degree of the potential, whose size depends on latitude, and
-constituents that are neither in the potential nor sums of such. It adds satellites of MF and MM, for which utide has
-none: with those of Doodson (1921) f is 1.04 + 0.41 cos N and 1 - 0.13 cos N, as in Schureman (1958), table 14.
+This program leaves out satellites of the third degree of the potential, whose size depends on latitude, and the
+constant Z0. It adds satellites of MF and MM, for which utide has none: with those of Doodson (1921) the nodal factors
+are 1.04 + 0.41 cos N and 1 - 0.13 cos N, as in Schureman (1958), table 14.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import write_text
 from .sweeps import BenchRow, BenchSweep
 
-FORMAT_VERSION = 1
-RESULTS_FILE = "results.json"
+FORMAT_VERSION, RESULTS_FILE = 1, "results.json"
+#: The keys without which a file is not a record.
+REQUIRED_KEYS = ("format", "sweep", "definition", "machine", "rows")
 PENDING, OK, FAILED = "pending", "ok", "failed"
 #: The reason why a row has failed begins with these words if its answer was wrong.
 WRONG_ANSWER = "wrong answer"
@@ -44,6 +45,8 @@ def read_record(path) -> dict:
         text = path.read_text(errors="replace")
     try:
         record = json.loads(text)
+        if missing := [key for key in REQUIRED_KEYS if key not in record]:
+            raise ValueError(f"it has no {', '.join(missing)}")
         if record["format"] != FORMAT_VERSION:
             raise ValueError(f"format {record['format']}")
         for entry in record["rows"]:

@@ -31,8 +31,9 @@ def format_percent(fraction: float) -> str:
 
 def format_bytes(n_bytes: float) -> str:
     """Bytes as "43.2 kB"."""
-    if n_bytes >= 1e3:
-        return f"{n_bytes / 1e6:.3g} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.3g} kB"
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n_bytes >= 0.9995 * size:
+            return f"{n_bytes / size:.3g} {unit}"
     return "" if math.isnan(n_bytes) else f"{n_bytes:.0f} B"
 
 

@@ -99,7 +99,7 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
 
 
 def process_problems(setup: Setup) -> Iterator[str]:
-    """Numbers of processes and devices that do not suit the grid, the executor or the transport."""
+    """Processes and devices that do not suit grid, executor or transport, and an executor that cannot be used."""
     run, layout = setup.config.run, (1, 1)
     try:
         layout = find_layout(setup)
@@ -282,19 +282,20 @@ def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
 def transform_problems(config: Config, extremes: FieldExtremes) -> Iterator[str]:
     """Spectra and potentials that land, open boundaries, a spherical grid or the number of blocks make impossible."""
     output = config.output
-    subjects_by_key = {
-        f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)
-    }
+    subjects = [(key, "spectra are") for key in ("spectra", "spectra_every_steps") if getattr(output, key)]
     for key in ("fields", "means"):
-        subjects_by_key |= {f"output.{key}": f"{name} is" for name in getattr(output, key) if name in POTENTIALS}
+        subjects += [(key, f"{name} is") for name in getattr(output, key) if name in POTENTIALS]
     n_lines = n_transform_lines(config.grid)
-    for key, subject in subjects_by_key.items():
+    for key, subject in subjects:
+        remedy = f"leave {'them' if subject.endswith('are') else 'it'} out"
         if is_spherical(config.grid):
-            yield f"{key}: {subject} available on plane grids only, but this grid is on a sphere; leave it out"
+            yield f"output.{key}: {subject} available on plane grids only, but this grid is on a sphere; {remedy}"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {subject} available only in seas without land and open boundaries; leave it out"
+            yield f"output.{key}: {subject} available only in seas without land and open boundaries; {remedy}"
+    for key in dict.fromkeys(key for key, _ in subjects):
         if config.run.blocks > n_lines:
-            yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer blocks"
+            blocks_and_lines = f"{config.run.blocks} blocks cannot share {n_lines} lines of a transform"
+            yield f"output.{key}: {blocks_and_lines}; use fewer blocks"
 
 
 def n_transform_lines(grid) -> int:
@@ -342,7 +343,7 @@ def format_rounded_down(value: float) -> str:
 
 
 def require_length(config: Config) -> None:
-    """Raise ConfigError if a run has no length."""
+    """Raise ConfigError if a run has no length, or too many steps."""
     if problems := list(length_problems(config)):
         raise ConfigError(problems)
 

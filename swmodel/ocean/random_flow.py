@@ -2,8 +2,8 @@
 
 The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls it is odd about both walls:
 the sea and its mirror image form a periodic axis of twice as many cells. Each bin of wavenumbers has exactly the energy
-of the spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies. They are
-added in the same order at every point, so any block has the same bits.
+of the spectrum. Waves are numbered by how often they fit into the periodic axes, so a finer grid has the same eddies.
+They are added in the same order at every point, so any block has the same bits.
 
 All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
 where theta is its phase difference between neighbours. Products of waves are computed on the coarsest sufficient grid.

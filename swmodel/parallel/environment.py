@@ -224,7 +224,7 @@ def is_gpu_usable() -> bool:
 
 
 def loaded_mpi_libraries() -> list[str]:
-    """The MPI libraries that this process has loaded; empty if unknown."""
+    """The paths of the MPI libraries that this process has loaded; empty if unknown."""
     maps = Path("/proc/self/maps")
     paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
     return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

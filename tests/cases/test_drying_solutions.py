@@ -1,4 +1,4 @@
-"""Analytic solutions of water that floods dry land satisfy the equations and agree with SWASHES."""
+"""Analytic solutions of moving shores and dam breaks satisfy the equations or agree with SWASHES; so does a run."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ SWASHES_CASES = {
     "1 4 2 1": ("sampson", {}),
     "1 3 1 1": ("dam_break_wet", {"case.dam": 0.5, "case.ahead": 0.2, "physics.depth": 0.005}),
     "1 3 1 2": ("dam_break_dry", {"case.dam": 0.5, "physics.depth": 0.005}),
-    "2 1 1 1": ("thacker_curved", {"case.start": 0.8**0.5}),  # its r0 is start²/a
+    "2 1 1 1": ("thacker_curved", {"case.start": 0.8**0.5}),  # r0 of SWASHES is start²/a
     "2 1 1 2": ("thacker_planar", {}),
 }
 needs_swashes = pytest.mark.skipif(not SWASHES_PROGRAM, reason="needs SWASHES, the program of the package swashes")

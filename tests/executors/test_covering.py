@@ -57,7 +57,7 @@ def test_array_has_every_flux_stepper_and_term():
     assert {name for config in configs for name in setup_of(config).scheme.term_names} == set(TERMS) - {"bed_motion"}
 
 
-#: Keys of the equations that the array leaves out, by section: they act as others there do, or not on the step itself.
+#: Keys of the equations that no row sets, by section: each acts like another of its section, or not on the step itself.
 KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",

@@ -75,7 +75,7 @@ class ValueCounter:
         }
 
     def offset_bits(self, refs: Iterable[Ref], stored: set[Node]) -> dict[int, int]:
-        """{number of a node that is no leaf: bits of the offsets}; see `read_offsets`."""
+        """{number of a node that is not a leaf: bits of the offsets}; see `read_offsets`."""
         bits: dict[int, int] = {}
         for node, row, column in refs:
             if node.op not in LEAVES:

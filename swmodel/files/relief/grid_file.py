@@ -81,11 +81,13 @@ class GeneratedGrid:
             f"{100 * sea_area.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
             f"{(depth * sea_area).sum() / sea_area.sum():.4g} m on average"
         )
-        if self.min_depth:
-            yield f"{self.n_deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
+        if self.min_depth and self.n_deepened:
+            cells, are = ("cell", "is") if self.n_deepened == 1 else ("cells", "are")
+            yield f"{self.n_deepened} {cells} shallower than {self.min_depth:g} m {are} now {self.min_depth:g} m deep"
         if self.floodable.any():
+            n_floodable = self.floodable.sum()
             yield (
-                f"{self.floodable.sum()} cells are land that may flood, up to "
+                f"{n_floodable} {'cell is' if n_floodable == 1 else 'cells are'} land that may flood, up to "
                 f"{-self.depth[self.floodable].min():.4g} m high"
             )
         for kind in dict.fromkeys(change.kind for change in self.changes):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...ocean.scheme import Scheme
     from ...parallel.transport.transport import Transport
 
-#: Width in cells of the halo that the stages of a step read, because they are less than a cell away from the drifter.
+#: Width in cells of the halo that a step reads, because its stages are evaluated less than a cell from the drifter.
 HALO_WIDTH = 2
 
 #: Largest displacement in a stage or a step, cells; with a stable time step no drifter reaches it.
@@ -36,7 +36,7 @@ MAX_DISPLACEMENT_CELLS = 0.999
 #: stage multiplies the displacement of the stage before.
 STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 
-#: The names of the displacements by the current in a step, cells, at the faces of a block and HALO_WIDTH around it.
+#: The names of the displacements by the current in a step, cells, on the faces of a block with a halo of HALO_WIDTH.
 EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "east_displacement", "north_displacement"
 
 

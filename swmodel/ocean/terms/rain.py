@@ -5,8 +5,8 @@
 
 With `drying` each of the sinks is min(w sink, h'/(5 dt)), with w = min(1, h/h_dry) at the start of the step and h' the
 thickness that the currents would leave at its end. So the sinks never take more water than there is. The water that is
-added has no velocity of its own: h changes, and the velocity of the water stays the same. The substances that rivers
-bring are a source in `tracer`.
+added takes the velocity of the water that is there: h changes, u and v do not. The substances that rivers bring are a
+source in `tracer`.
 """
 
 from __future__ import annotations

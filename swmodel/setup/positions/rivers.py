@@ -10,7 +10,7 @@ from ...ocean.places import position_in_table
 from ...ocean.terms.boundary_data import has_source
 from ..fields import InputError
 from ..fields.field_sources import is_interior_water
-from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, has_discharge_of_sign, series_of_river
+from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, has_discharge_of_sign, rivers_of_field, series_of_river
 from .gauges import duplicate_names, positions_on_water
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def problems(config: Config) -> Iterator[str]:
     """Messages about rivers with a wrong position, name, discharge or tracers, and about conflicts between sources."""
     rivers, tracers = config.forcing.rivers, [each.name for each in config.physics.tracers]
     yield from duplicate_names(rivers, "forcing.rivers")
-    for name in (name for name in DISCHARGE_SIGNS if rivers and has_source(config, name)):
-        yield f"forcing.rivers: {name} has another source; give one of the two"
+    for name in (name for name in DISCHARGE_SIGNS if rivers_of_field(config, name) and has_source(config, name)):
+        yield f"forcing.rivers: {name} also comes from a file, the case or Python; give that or the tables [[river]]"
     positions, labels = [], []
     for river in rivers:
         label = f'the river "{river.name}"'

@@ -61,7 +61,7 @@ def test_field_in_wrong_units_is_refused(tmp_path):
 
 
 #: (field, name and attributes of its variable) in files of Copernicus, NEMO, ROMS, CMIP, ERA5, GFS and users.
-NAMES_OF_PROGRAMS = [
+VARIABLES_OF_PROGRAMS = [
     ("depth", "deptho", {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}),
     ("depth", "Bathymetry", {"units": "m"}), ("depth", "h", {"units": "meter"}),
     ("wind_x", "tauu", {"units": "Pa", "standard_name": "surface_downward_eastward_stress"}),
@@ -78,7 +78,7 @@ NAMES_OF_PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "name", "attributes"), NAMES_OF_PROGRAMS)
+@pytest.mark.parametrize(("field", "name", "attributes"), VARIABLES_OF_PROGRAMS)
 def test_variable_is_found_in_files_of_many_programs(tmp_path, field, name, attributes):
     values, units = VALUES + 1e5 * (field == "air_pressure"), {"units": VARIABLES[field].units}
     path = write_file(tmp_path, **{name: (values, units | attributes)}, other=(-values, units))
@@ -135,7 +135,7 @@ def test_impossible_value_is_refused_with_its_position(tmp_path, name, valid_val
 
 
 @pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
-def test_wind_at_another_height_than_10_m_is_refused(tmp_path):
+def test_wind_at_a_height_other_than_10_m_is_refused(tmp_path):
     both = {"u10": (VALUES, EASTWARD), "u100": (-VALUES, EASTWARD)}
     np.testing.assert_array_equal(read_values(write_file(tmp_path, **both), "u10"), VALUES)
     with pytest.raises(InputError, match="100 m"):
