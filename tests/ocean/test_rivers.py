@@ -171,7 +171,7 @@ def test_variable_or_record_of_text_series_is_refused(ending, tmp_path):
 
 
 def test_river_inflow_from_two_sources_is_refused():
-    with pytest.raises(swmodel.ConfigError, match="river_inflow has another source"):
+    with pytest.raises(swmodel.ConfigError, match="river_inflow also comes from"):
         check_config(make_config(river(discharge=1.0), case_fields={"river_inflow": lambda at: 0 * at.x}))
 
 
