@@ -88,7 +88,7 @@ class GeneratedGrid:
             n_floodable = self.floodable.sum()
             yield (
                 f"{n_floodable} {'cell is' if n_floodable == 1 else 'cells are'} land that may flood, up to "
-                f"{-self.depth[self.floodable].min():.4g} m high"
+                f"{0.0 - self.depth[self.floodable].min():.4g} m high"
             )
         for kind in dict.fromkeys(change.kind for change in self.changes):
             changes_of_kind = [change for change in self.changes if change.kind == kind]
