@@ -11,7 +11,8 @@ from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import write_text
 from .sweeps import BenchRow, BenchSweep
 
-FORMAT_VERSION, RESULTS_FILE = 1, "results.json"
+FORMAT_VERSION = 1
+RESULTS_FILE = "results.json"
 #: The keys without which a file is not a record.
 REQUIRED_KEYS = ("format", "sweep", "definition", "machine", "rows")
 PENDING, OK, FAILED = "pending", "ok", "failed"
@@ -45,7 +46,8 @@ def read_record(path) -> dict:
         text = path.read_text(errors="replace")
     try:
         record = json.loads(text)
-        if missing := [key for key in REQUIRED_KEYS if key not in record]:
+        keys = record if isinstance(record, dict) else ()
+        if missing := [key for key in REQUIRED_KEYS if key not in keys]:
             raise ValueError(f"it has no {', '.join(missing)}")
         if record["format"] != FORMAT_VERSION:
             raise ValueError(f"format {record['format']}")

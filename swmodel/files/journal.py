@@ -23,6 +23,7 @@ import os
 import struct
 from pathlib import Path
 
+JOURNAL_SUFFIX = ".journal"
 PAGE_BYTES = 4096
 
 #: The header of a journal: MAGIC, number of bytes of pages, size of the file, digest of these two and the pages.
@@ -35,7 +36,7 @@ PAGE_HEADER = struct.Struct("<qq")
 
 def journal_path(path) -> Path:
     path = Path(path)
-    return path.with_name(path.name + ".journal")
+    return path.with_name(path.name + JOURNAL_SUFFIX)
 
 
 class JournaledFile(io.RawIOBase):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import FilesError, UsageError, translate_os_errors
 from . import lock
 from .draft import DRAFT_SUFFIX, atomic_write
+from .journal import JOURNAL_SUFFIX
 from .status import FILE_NAME as STATUS
 from .status import read_status
 
@@ -37,8 +38,8 @@ ANALYSIS = "analysis.nc"
 ASSIMILATION_RESULTS, ASSIMILATION_FIGURE = "assimilation.json", "assimilation.png"
 #: The files of snapshots of a run, of which a folder holds one.
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
-#: The suffixes of drafts, and of their journals, which a killed writer leaves.
-LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
+#: The suffixes of journals, of drafts and of their journals, which a killed writer leaves.
+LEFTOVER_SUFFIXES = (JOURNAL_SUFFIX, DRAFT_SUFFIX, f"{DRAFT_SUFFIX}{JOURNAL_SUFFIX}")
 #: The files that tasks other than a run write, and the store that replaces output.nc.
 TASK_FILES = (
     OUTPUT_STORE,
@@ -119,7 +120,7 @@ def prepare_for_new_run(directory):
     with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*RUN_FILES, *TASK_FILES, BLOWUP, RESTART_FOLDER):
-            for suffix in ("", ".journal", *LEFTOVER_SUFFIXES):
+            for suffix in ("", *LEFTOVER_SUFFIXES):
                 remove_path(directory / (name + suffix))
 
 

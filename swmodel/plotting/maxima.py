@@ -167,12 +167,13 @@ def mark_track(axes, data: netCDF4.Dataset, field_map: FieldMap, record: int) ->
     times = [*np.linspace(0.0, end_time, N_TRACK_POINTS), record_time]
     track = np.array([config.case.centre(config, time) for time in times]).T
     x, y = positions_of_lon_lat(field_map, *track) if has_lon_lat(config.grid) else track
+    # Longitudes jump where the track crosses the edge of a map round the Earth.
+    crossings = np.flatnonzero(field_map.is_geographic & (np.abs(np.diff(x[:-1])) > 180.0)) + 1
     x, y = x / field_map.axis_unit[0], y / field_map.axis_unit[0]
     options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    crossings = np.flatnonzero(np.abs(np.diff(x[:-1])) > (right - left) / 2) + 1  # of a periodic boundary
     line = (np.insert(each[:-1], crossings, np.nan) for each in (x, y))
     axes.plot(*line, linewidth=1.2, linestyle=(0, (4, 2)), **options)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     if left <= x[-1] <= right and low <= y[-1] <= high:
         options |= {"marker": "o", "markersize": 6, "fillstyle": "none", "markeredgewidth": 1.5, "clip_on": False}
         axes.plot(x[-1:], y[-1:], **options)

@@ -231,4 +231,4 @@ def test_members_take_the_memory_that_the_check_predicts(tmp_path):
     counted_fields = settings.fields_per_member(setup_of(configuration(time__stepper="ab3")))
     # In the native step, the padding of their rows for vectors makes the two winds half as large again.
     assert counted_fields - 0.5 < resident_fields < counted_fields + 2
-    assert peak_fields < 2 * counted_fields
+    assert peak_fields < resident_fields + 7  # two copies of the static fields, which the start makes, are 6.2 fields
